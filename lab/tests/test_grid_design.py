@@ -64,7 +64,7 @@ def test_places_come_from_settings_and_the_environment(tmp_path: Path, monkeypat
 
 #: What is replaced by what, and a part of the message.
 FAULTS = {
-    "no-yaml": ("sizes: [24, 60], instances: none", "sizes: [24, 60, instances: none", "no YAML"),
+    "no-yaml": ("sizes: [24, 60], instances", "sizes: [24, 60, instances", "no YAML"),
     "unknown-key": ("qrels: $", "qrel: $", "collections.notes: unknown key 'qrel'. did you mean 'qrels'?"),
     "unknown-top": ("measures:", "measure:", "did you mean 'measures'?"),
     "no-docs": ("    docs: ${HERE}/docs.jsonl\n", "", "collections.notes: no 'docs'"),
@@ -75,7 +75,7 @@ FAULTS = {
     "depth-0": ("depth: 8", "depth: 0", "must be at least 1, got 0"),
     "kind": ("{kind: test", "{kind: tset", "sets.test.kind: 'tset' is not one of the choices"),
     "collections": ("kind: test, collections: notes", "kind: test, collections: note", "did you mean 'notes'?"),
-    "odd": ("sizes: [24, 60], instances: test", "sizes: [25, 60], instances: test", "an odd number"),
+    "odd": ("test, collections: notes, sizes: [24", "test, collections: notes, sizes: [25", "an odd number"),
     "both": ("${HERE}/test.jsonl'", "${HERE}/test.jsonl', build: {leaks: 2}", "has one of instances, build"),
     "neither": (", instances: '${HERE}/test.jsonl'", "", "one of instances, build, checkpoint"),
     "build-key": ("instances: '${HERE}/test.jsonl'", "build: {leak: 2}", "sets.test.build: unknown key 'leak'"),
@@ -83,7 +83,7 @@ FAULTS = {
     "recipe": ("model: knrm,", "model: knrm, recipe: capreolos,", "capreolos"),
     "change": ("batch: 4", "batch: many", "batch is 'many'"),
     "model-sets": ("model: knrm,", "model: knrm, sets: [nane],", "did you mean 'none'?"),
-    "max-whole": ("model: knrm,", "model: knrm, aggregate: max,", "max over whole documents"),
+    "max-whole": ("depth: 8", "aggregate: max", "max over whole documents"),
     "policy": ("depth: 8", "policy: slidin", "no passage policy 'slidin'"),
     "measure": ("nDCG@10, P@1", "nDCG@10, nDCH@5", "nDCH"),
     "baseline": ("measures:", "report: {baseline: nothing}\nmeasures:", "report.baseline: unknown 'nothing'"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,7 @@ from truerank.arrays import Floats
 from truerank.core.figures import LinePanel, LineSeries
 from truerank.core.tables import Cell, Column, Table, group_starts
 from truerank.core.verdict import Verdict
-from truerank.core.views import heads
+from truerank.core.views import Field, View, columns
 from truerank.measures import (
     Comparison,
     Difference,
@@ -134,18 +134,25 @@ class Effectiveness:
         return sorted((row for row in self.board.rows if row in known), key=lambda row: groups.index(row.group))
 
     def frame(self) -> pl.DataFrame:
-        """Every number behind the tables: one row for each row, condition and measure."""
-        rows = [
-            {
-                "benchmark": self.board.collection, "queries": one.row.group, "model": one.row.model,
-                "trained_on": one.condition, "measure": one.measure, **_values(one.mean, "", "n mean low high"),
-                **_values(one.difference, "change_", "difference low high p p_corrected significant"),
+        """Every number behind the tables: one row for each measure, row and condition; `change` is to the baseline."""
+        places = itertools.product(self.measures, self.rows, self.board.designed)
+        known = [(row, name, measure) for measure, row, name in places if (row, name, measure) in self.estimates]
+        rows: list[dict[str, Any]] = []
+        for place in known:
+            one, base = self.estimates[place], self.estimates.get((place[0], self.board.baseline, place[2]))
+            shares: tuple[float | None, float | None] = (None, None)
+            if base is not None and base is not one and one.mean.mean and base.mean.mean:
+                change = one.mean.mean - base.mean.mean
+                shares = (change / base.mean.mean, change / one.mean.mean)
+            rows.append({
+                "benchmark": self.board.collection, "measure": one.measure, "queries": one.row.group,
+                "model": one.row.model, "row": one.row.name, "trained_on": one.condition, "shown": self.cell(place),
+                **_values(one.mean, "", "n mean low high"), "of_baseline": shares[0], "of_own": shares[1],
+                **_values(one.difference, "change_", "difference low high p p_corrected significant baseline_mean"),
                 **_values(one.over_seeds, "seeds_", "n mean low high"),
                 **_values(one.difference_over_seeds, "seeds_change_", "mean low high"),
                 "lowest": one.runs[0], "highest": one.runs[1], "chosen": one.chosen,
-            }
-            for one in self.estimates.values()
-        ]  # fmt: skip
+            })  # fmt: skip
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def change(self, place: Place) -> Difference | None:
@@ -367,6 +374,9 @@ def strategies_table(found: Sequence[Effectiveness]) -> Table:
     return Table(title, (*lead, *measured), (*cells, tuple(last)), notes, rules, strong)
 
 
+_PLACES: Final = "benchmark, measure, model=row, "
+
+
 def depth_table(found: Sequence[Effectiveness]) -> Table:
     """One row per benchmark, measure, model and depth: the mean, the difference to the full set, and the loss.
 
@@ -374,71 +384,46 @@ def depth_table(found: Sequence[Effectiveness]) -> Table:
 
     Source: survivorship paper, section 5, Figure 1.
     """
-    baseline = found[0].board.baseline
-
-    def cells(one: Effectiveness, place: Place) -> tuple[Cell, ...]:
-        estimate, base = one.estimates[place], one.estimates.get((place[0], baseline, place[2]))
-        shares: tuple[float | None, float | None] = (None, None)
-        if base is not None and base is not estimate and estimate.mean.mean and base.mean.mean:
-            change = estimate.mean.mean - base.mean.mean
-            shares = (change / base.mean.mean, change / estimate.mean.mean)
-        names = (place[0].name, place[1], estimate.mean.n)
-        return (*names, one.cell(place), *_tested(estimate.difference), *shares)
-
-    columns = (
-        *heads("benchmark, measure, model, trained_on, topics:,d"),
-        Column("mean", align="right"),
-        *Column.numbers("+.4f", "mean", "low", "high", above=(f"difference to {baseline}",)),
-        Column("p corrected", align="right", format=".4g"),
-        *Column.numbers("+.1%", f"of {baseline}", "of the smaller set", above=("relative difference",)),
+    base = found[0].board.baseline
+    named = {"mean": "change", "low": "change_low", "high": "change_high"}
+    shown = (
+        *columns(f"{_PLACES}trained on=trained_on, topics=n:,d, mean=shown:s"),
+        *(Field((f"difference to {base}", name), field, "+.4f") for name, field in named.items()),
+        *columns("p corrected=change_p_corrected:.4g"),
+        Field(("relative difference", f"of {base}"), "of_baseline", "+.1%"),
+        Field(("relative difference", "of the smaller set"), "of_own", "+.1%"),
     )
-    note = f"Relative differences: mean minus that of {baseline}, as a share of that of {baseline} or of the own mean."
+    note = f"Relative differences: mean minus that of {base}, as a share of that of {base} or of the own mean."
     title = "Effectiveness by depth of the annotation behind the training set."
-    return _long(title, columns, found, (lambda one: one.board.designed, cells), (note,))
+    return _long(title, shown, found, pl.lit(value=True), (note,))
 
 
 def control_table(found: Sequence[Effectiveness]) -> Table:
     """One row per benchmark, measure and model: the mean, that of the control, and how far the model is above it."""
     base = found[0].board.baseline
-
-    def cells(one: Effectiveness, place: Place) -> tuple[Cell, ...] | None:
-        change = one.change(place)
-        if change is None:
-            return None
-        mean, low, high = above(change)
-        name = f"{place[0].name}{'†' if change.significant else ''}"
-        return (name, place[1], change.n[0], change.baseline_mean, change.mean, mean, low, high, change.p_corrected)
-
-    columns = (
-        *heads("benchmark, measure, model, control, topics:,d"),
-        *Column.numbers(".4f", f"on {base}", "on control", above=("mean",)),
-        *Column.numbers("+.4f", "mean", "low", "high", above=("above control",)),
-        Column("p corrected", align="right", format=".4g"),
+    named = {"mean": "above", "low": "above_low", "high": "above_high"}
+    shown = (
+        *columns(f"{_PLACES}control=trained_on, topics=n:,d"),
+        Field(("mean", f"on {base}"), "change_baseline_mean", ".4f"),
+        Field(("mean", "on control"), "mean", ".4f"),
+        *(Field(("above control", name), field, "+.4f") for name, field in named.items()),
+        *columns("p corrected=change_p_corrected:.4g"),
     )
     title = f"The models trained on {base} and, as a control, on sets that teach nothing."
-    return _long(title, columns, found, (lambda one: one.board.faults, cells), ())
+    return _long(title, shown, found, pl.col("change").is_not_null(), ())
 
 
 def _long(
-    title: str,
-    columns: tuple[Column, ...],
-    found: Sequence[Effectiveness],
-    how: tuple[Callable[[Effectiveness], Sequence[str]], Callable[[Effectiveness, Place], tuple[Cell, ...] | None]],
-    notes: tuple[str, ...],
+    title: str, shown: tuple[Field, ...], found: Sequence[Effectiveness], where: pl.Expr, notes: tuple[str, ...]
 ) -> Table:
-    """One row per benchmark, measure, model and condition."""
-    conditions, cells_of = how
-    rows: list[tuple[Cell, ...]] = []
-    for one in found:
-        for measure, row, name in itertools.product(one.measures, one.rows, conditions(one)):
-            if (row, name, measure) in one.estimates and (cells := cells_of(one, (row, name, measure))) is not None:
-                rows.append((one.board.collection, measure, *cells))
+    """One row per benchmark, measure, model and condition; the control's table has a mark beside the model."""
+    every = pl.concat([one.frame() for one in found], how="vertical_relaxed").filter(where)
+    marked = pl.col("row") + pl.when("change_significant").then(pl.lit("†")).otherwise(pl.lit(""))
+    turned = {"above": "change", "above_low": "change_high", "above_high": "change_low"}
+    turns = {name: -pl.col(field) for name, field in turned.items()}
+    rows = every.with_columns(row=marked if "above" in {field.field for field in shown} else pl.col("row"), **turns)
     notes = (*notes, *dict.fromkeys(note for one in found for note in one.notes()))
-    return Table(title, columns, tuple(rows), notes, group_starts([row[:2] for row in rows]))
-
-
-def _tested(found: Difference | None) -> tuple[float | None, ...]:
-    return (None,) * 4 if found is None else (found.difference, found.low, found.high, found.p_corrected)
+    return View("estimates", "rows", title, shown, notes, ruled="measure").table({"rows": rows}, {})
 
 
 def above(found: Difference) -> tuple[float | None, float | None, float | None]:

@@ -7,15 +7,16 @@ the worst rank is one more than the depth of the ranking.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import polars as pl
 
 from truerank.arrays import Floats, frame_schema
-from truerank.core.tables import Cell, Column, Table, group_starts
+from truerank.core.tables import Table
 from truerank.core.verdict import Verdict
+from truerank.core.views import ColumnSpread, View, columns
 from truerank.errors import InputError, OptionError
 from truerank.measures import Significance, correct, detectable_difference
 from truerank.measures.resampling import bootstrap_interval
@@ -283,6 +284,33 @@ def _significant(found: Sequence[Memorised], name: str, method: Significance) ->
     return [value is not None and value < method.alpha for value in corrected]
 
 
+_PLACES: Final = columns("trained on=trained_on, model")
+_SIDES: Final = columns("with=with_leak:s, without:s, difference:s, {interval}=interval:s")
+_VIEWS: Final = tuple(
+    View(
+        f"memorised-{name}s", name, f"Mean {name} of the leaked relevant documents {{at}}, with and without the leak.",
+        _PLACES, spread=ColumnSpread("collection", ("{}",), _SIDES), ruled="trained_on",
+    )
+    for name in ("rank", "score")
+)  # fmt: skip
+_OFFSETS: Final = View(
+    "memorised-offsets",
+    "offset",
+    "Increase of the rank offset between leaked relevant and non-relevant documents {at}.",
+    _PLACES,
+    notes=(
+        "The offset is the mean rank of the leaked non-relevant documents of a topic minus that of the relevant ones; "
+        "its increase over {baseline} is what the relevant ones rise by and the non-relevant ones fall by, in ranks.",
+    ),
+    spread=ColumnSpread(
+        "collection",
+        ("{}",),
+        columns("increase:s, {interval}=interval:s, relevant rise=gain:s, non-relevant fall=loss:s"),
+    ),
+    ruled="trained_on",
+)
+
+
 def memorised_tables(found: Sequence[Memorised], baseline: str, choices: Choices) -> Iterator[tuple[str, Table]]:
     """The tables by name: ranks and scores with and without the leak, and the increase of the offset.
 
@@ -290,63 +318,29 @@ def memorised_tables(found: Sequence[Memorised], baseline: str, choices: Choices
     """
     if not found:
         return
+    order = list(dict.fromkeys(one.condition for one in found))
+    ordered = sorted(found, key=lambda one: order.index(one.condition))
     sizes = dict.fromkeys(size_name(one.size) for one in sorted(found, key=lambda one: one.size))
-    at, notes = f"at {' or '.join(sizes)} training instances", _notes(found, choices)
-    interval = f"{100 * choices.confidence:.6g}% interval"
-
-    def side_by_side(
-        name: str,
-        headings: Sequence[str],
-        title: str,
-        said: tuple[str, ...],
-        cells_of: Callable[[Memorised, str], list[Cell]],
-    ) -> Table:
-        """A table with the same columns for each collection."""
-        marks = _significant(found, name, choices.method)
-        by_place = {
-            (one.condition, one.row, one.collection): cells_of(one, "†" if marked else "")
-            for one, marked in zip(found, marks, strict=True)
-        }
-        order = list(dict.fromkeys(one.condition for one in found))
-        places = sorted(dict.fromkeys(place[:2] for place in by_place), key=lambda place: order.index(place[0]))
-        collections = list(dict.fromkeys(one.collection for one in found))
-        columns = [Column(heading, (each,), align="right") for each in collections for heading in headings]
-        absent: list[Cell] = [None] * len(headings)
-        rows = tuple(
-            (
-                condition,
-                row.name,
-                *(cell for each in collections for cell in by_place.get((condition, row, each), absent)),
-            )
-            for condition, row in places
-        )
-        rules = group_starts([place[0] for place in places])
-        return Table(title, (Column("trained on"), Column("model"), *columns), rows, (*said, *notes), rules)
-
-    for name, form in (("rank", ".2f"), ("score", ".3f")):
-
-        def cells(one: Memorised, mark: str, name: str = name, form: str = form) -> list[Cell]:
-            change: MemorisationChange = getattr(one, name)
-            difference = None if change.difference.mean is None else f"{change.difference.mean:+{form}}{mark}"
-            sides = [_plus_minus(side, form) for side in (change.with_leak, change.without)]
-            return [*sides, difference, _ends(change.difference, f"+{form}")]
-
-        headings = ("with", "without", "difference", interval)
-        title = f"Mean {name} of the leaked relevant documents {at}, with and without the leak."
-        yield f"memorised-{name}s", side_by_side(name, headings, title, (), cells)
-
-    def offsets(one: Memorised, mark: str) -> list[Cell]:
-        parts: list[Cell] = [None if each.mean is None else f"{each.mean:+.3f}" for each in (one.gain, one.loss)]
-        increase = one.offset.difference
-        return [(_plus_minus(increase, ".3f") or "–") + mark, _ends(increase, "+.3f"), *parts]
-
-    said = (
-        "The offset is the mean rank of the leaked non-relevant documents of a topic minus that of the relevant ones; "
-        f"its increase over {baseline} is what the relevant ones rise by and the non-relevant ones fall by, in ranks.",
-    )
-    title = f"Increase of the rank offset between leaked relevant and non-relevant documents {at}."
-    headings = ("increase", interval, "relevant rise", "non-relevant fall")
-    yield "memorised-offsets", side_by_side("offset", headings, title, said, offsets)
+    facts = {"at": f"at {' or '.join(sizes)} training instances", "baseline": baseline}
+    facts["interval"] = f"{100 * choices.confidence:.6g}% interval"
+    forms = {"rank": ".2f", "score": ".3f", "offset": ".3f"}
+    for view in (*_VIEWS, _OFFSETS):
+        form, rows = forms[view.frame], []
+        for one, marked in zip(ordered, _significant(ordered, view.frame, choices.method), strict=True):
+            change: MemorisationChange = getattr(one, view.frame)
+            difference, mark = change.difference, "†" if marked else ""
+            low, high = difference.low, difference.high
+            rows.append({
+                "trained_on": one.condition, "model": one.row.name, "collection": one.collection,
+                "with_leak": _plus_minus(change.with_leak, form), "without": _plus_minus(change.without, form),
+                "difference": None if difference.mean is None else f"{difference.mean:+{form}}{mark}",
+                "increase": (_plus_minus(difference, form) or "–") + mark,
+                "interval": None if low is None else f"{low:+{form}} to {high:+{form}}",
+                "gain": None if one.gain.mean is None else f"{one.gain.mean:+{form}}",
+                "loss": None if one.loss.mean is None else f"{one.loss.mean:+{form}}",
+            })  # fmt: skip
+        table = view.table({view.frame: pl.DataFrame(rows, infer_schema_length=None)}, facts)
+        yield view.name, replace(table, notes=(*table.notes, *_notes(found, choices)))
 
 
 def memories(found: Sequence[Memorised], baseline: str, choices: Choices) -> Iterator[Verdict]:
@@ -395,7 +389,3 @@ def _plus_minus(spread: TopicSpread, form: str) -> str | None:
     if spread.mean is None:
         return None
     return f"{spread.mean:{form}}" if spread.sd is None else f"{spread.mean:{form}} ± {spread.sd:{form}}"
-
-
-def _ends(spread: TopicSpread, form: str) -> str | None:
-    return None if spread.low is None or spread.high is None else f"{spread.low:{form}} to {spread.high:{form}}"
