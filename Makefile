@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export TRUERANK_SHARED ?= $(abspath ../shared)
 
 STUDIES := reproduce-leakage reproduce-pilot reproduce-transfer reproduce-survivorship
-.PHONY: $(STUDIES) demo test test-all lint types unit slow wheel fuzz sample docs release container runs clean
+.PHONY: $(STUDIES) reproduce-track demo test test-all test-lab lint types unit slow wheel fuzz sample docs release container runs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/truerank check sample --out demo-report
@@ -59,10 +59,17 @@ sample: $(VENV)/.test
 	$(BIN)/python scripts/make_sample.py
 	$(BIN)/python scripts/make_sample_collection.py
 
+# The lab's tests, the miniatures of the papers' experiments among them.
+test-lab: $(VENV)/.lab
+	$(BIN)/python -m pytest lab/tests -n 2 --dist loadfile -m "not slow"
+
 # The papers' experiments in small, `make reproduce-leakage` and its like; ended anywhere and called again, they go on.
 # OPTIONS: --dry-run says what it costs, --full takes all seeds and candidates.
-$(STUDIES): reproduce-%: $(VENV)/.test
-	$(BIN)/python scripts/reproduce.py $* --out $*-reproduction $(OPTIONS)
+$(STUDIES): reproduce-%: $(VENV)/.lab
+	$(BIN)/python -m truerank_lab.papers.reproduce $* --out $*-reproduction $(OPTIONS)
+
+reproduce-track: $(VENV)/.lab
+	$(BIN)/python -m truerank_lab.papers.track --out track-reproduction $(OPTIONS)
 
 # The documentation site in site/, with the reference and the gallery; open site/index.html through any web server.
 docs: $(VENV)/.docs
@@ -82,8 +89,8 @@ container: $(VENV)/.demo
 	$(BIN)/python scripts/check_container.py
 
 # 33 runs of 8 teams over each of two small collections, for `truerank pool`: minutes.
-runs: $(VENV)/.test
-	$(BIN)/python scripts/make_runs.py runs
+runs: $(VENV)/.lab
+	$(BIN)/python -m truerank_lab.papers.track_runs runs
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -103,6 +110,11 @@ $(VENV)/.demo: $(BIN)/uv pyproject.toml
 $(VENV)/.test: $(VENV)/.demo
 	$(BIN)/python -m pip install -qq --no-compile --no-deps $(TORCH)
 	$(INSTALL) --editable '.[fast,neural,hub,irds,models,redact,ray,web,track,pages]' --group lint --group test
+	@touch $@
+
+# Both paths together: the lab asks for the tool by its name, and takes the one that is here.
+$(VENV)/.lab: $(VENV)/.test lab/pyproject.toml
+	$(INSTALL) --editable . --editable lab
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.test

@@ -1,4 +1,4 @@
-"""Training sets: what is drawn, from where, nested, seeded, resumed; every format and every fault of the user."""
+"""Training sets: what is drawn, from where, nested, seeded, resumed; every fault of the user."""
 
 from __future__ import annotations
 
@@ -17,19 +17,16 @@ from instances_example import build_set
 from places import DATA
 from truerank import lexical
 from truerank.errors import InputError
+from truerank.judging.labels import open_judgments
 from truerank.records import Document
 from truerank.sources import open_queries, read_topics
-from truerank.sources.instances import Instance, open_instances
+from truerank.sources.instances import open_instances
 from truerank.text.normalising import normalise
-from truerank_lab.instances import (
-    CutRule,
-    export,
-    open_built,
-)
+from truerank_lab.cli import main
 from truerank_lab.instances import draws as stages
-from truerank_lab.instances import (
-    queries as write_queries,
-)
+from truerank_lab.instances import open_built
+from truerank_lab.instances import queries as write_queries
+from truerank_lab.instances.document_queries import divided
 from truerank_lab.instances.draws import Excluded, QueryKeys, scan
 from truerank_lab.instances.training_queries import Leak, spread, verified_leaks
 
@@ -107,37 +104,10 @@ def test_the_draw_does_not_depend_on_the_order_of_the_source(world, tmp_path):
     assert ids(rows(shuffled)) == ids(rows(plain))
 
 
-@pytest.mark.parametrize("first_rank", [0, 1])
-def test_a_run_and_an_index_give_the_same_rows(world, tmp_path, first_rank):
-    queries = [lexical.TopicQuery(one, text) for own in world.queries.values() for one, text in own.items()]
-    found = lexical.search(world.folder / "index", queries, lexical.model_of("anserini", "bm25", {}), k=50)
-    run = found.run.with_columns(pl.col("rank") - (1 - first_rank)).sample(fraction=1, shuffle=True, seed=1)
-    run = pl.concat([run.filter(pl.col("rank") == first_rank), run.filter(pl.col("rank") != first_rank)])
-    lexical.write_run(run, tmp_path / "bm25.run")
-    options = world.options(index=None, run=(str(tmp_path / "bm25.run"),))
-    by_run = build_set("none", [100], tmp_path / "a", options)
-    by_index = build_set("none", [100], tmp_path / "b", world.options())
-    assert rows(by_run).equals(rows(by_index))
-
-
-def test_workers_and_an_index_made_here_give_the_same_rows(world, tmp_path):
+def test_an_index_made_here_gives_the_same_rows(world, tmp_path):
     plain = build_set("none", [200], tmp_path / "a", world.options())
-    several = build_set("none", [200], tmp_path / "b", world.options(workers=2, index=None))
-    assert rows(plain).equals(rows(several))
-    alone = build_set("none", [200], tmp_path / "c", world.options(index=None))
-    for name in ("instances.parquet", "summary.json"):
-        assert (tmp_path / "c" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    assert rows(alone).equals(rows(plain))
-
-
-def test_negatives_from_judgments(world, tmp_path):
-    judged = (world.folder / "train.qrels").read_text()
-    others = {query: next(doc for doc in world.documents if doc not in own) for query, own in world.relevant.items()}
-    (tmp_path / "graded.qrels").write_text(judged + "".join(f"{query} 0 {doc} 0\n" for query, doc in others.items()))
-    options = world.options(train_qrels=(str(tmp_path / "graded.qrels"),), negatives="judged", index=None)
-    frame = rows(build_set("none", [60], tmp_path / "set", options))
-    assert set(frame["origin"]) == {"qrels 1; judged 0"}
-    assert all(others[query] == doc for query, doc in frame.select("query_id", "nonrelevant_id").rows())
+    made = build_set("none", [200], tmp_path / "b", world.options(index=None))
+    assert rows(plain).equals(rows(made))
 
 
 def test_documents_that_the_collection_lacks_are_passed_over(world, tmp_path):
@@ -225,19 +195,7 @@ def test_more_leaks_than_there_are(world, tmp_path):
         build_set("leak", [100], tmp_path / "a", world.options(leaks=21))
     built = build_set("leak", [100], tmp_path / "a", world.options(leaks=21, allow_fewer=True))
     assert rows(built)["role"].to_list() == ["leak"] * 20 + ["none"] * 30
-    assert built.about["leaks"] == {"rows": 20, "usable": 20, "topics": 5, "verified": 20, "unverified": 0}
-
-
-def test_leaks_that_nobody_verified_are_named_so(world, tmp_path):
-    options = world.options(leaks=16, labels=(), threshold=0.95, test_set="test")
-    built = build_set("leak", [100], tmp_path / "leak", options)
-    above = {(topic, query) for topic, _, query, _, similarity in world.candidates if similarity > 0.95}
-    leaking = rows(built).filter(role="leak").select("topic_id", "query_id").rows()
-    assert set(leaking) <= above and len(leaking) == 16
-    assert "16 of the leaks are candidates that nobody verified." in built.about["notes"]
-    judged = world.options(leaks=10, threshold=0.95)
-    found = rows(build_set("leak", [100], tmp_path / "judged", judged)).filter(role="leak")
-    assert set(found.select("topic_id", "query_id").rows()) <= set(world.leaks), "what was judged no leak is left out"
+    assert built.about["leaks"] == {"rows": 20, "usable": 20, "topics": 5}
 
 
 def test_leaks_of_other_topics_and_unknown_ones(world, tmp_path):
@@ -290,18 +248,23 @@ def test_judgments_of_relevant_documents_only(world, tmp_path):
 
 
 def test_what_a_document_gives():
-    rule = CutRule(words=2, rest=3)
-    assert rule(Document("1", "", "", "one two three four five")) == ("one two", "three four five")
-    assert rule(Document("1", "", "", "one two three four")) is None
-    assert rule(Document("1", "", "A title", "one two three")) == ("A title", "one two three")
-    assert rule(Document("1", "", "A title", "")) is None
-    ends = CutRule(words=2, rest=2, ends=r"CACM \w+, \d{4}")
-    assert ends(Document("1", "", "", "only a title CACM March, 1961 1 2 3 4 5")) is None
-    assert ends(Document("1", "", "", "a b c d CACM March, 1961 7")) == ("a b", "c d CACM March, 1961 7")
+    words = [f"w{number}" for number in range(40)]
+    text, short = " ".join(words[:28]), " ".join(words[:27])
+    assert divided(Document("1", "", "", text), "") == (" ".join(words[:8]), " ".join(words[8:28]))
+    assert divided(Document("1", "", "", short), "") is None
+    body = " ".join(words[:20])
+    assert divided(Document("1", "", "A title", body), "") == ("A title", body)
+    assert divided(Document("1", "", "A title", " ".join(words[:19])), "") is None
+    ends = r"CACM \w+, \d{4}"
+    assert divided(Document("1", "", "", f"{short} CACM March, 1961 1 2 3 4 5"), ends) is None
+    tail = "CACM March, 1961 7"
+    assert divided(Document("1", "", "", f"{text} {tail}"), ends) == (
+        " ".join(words[:8]), f"{' '.join(words[8:28])} {tail}"
+    )  # fmt: skip
 
 
 def test_queries_from_documents(world, tmp_path):
-    counts = write_queries(str(world.folder / "docs.tsv"), out=tmp_path / "made.tsv", cut=CutRule(5, 30))
+    counts = write_queries(str(world.folder / "docs.tsv"), out=tmp_path / "made.tsv")
     made = dict(line.split("\t") for line in (tmp_path / "made.tsv").read_text().splitlines())
     assert counts.read == len(made) == instances_example.DOCUMENTS
     leaking = list(made)[:10]
@@ -309,8 +272,6 @@ def test_queries_from_documents(world, tmp_path):
     instances_example.leakage_example.save(instances_example.leakage_example.audit(audit), tmp_path / "audit")
     options = {
         "queries_from_documents": str(world.folder / "docs.tsv"),
-        "words": 5,
-        "rest": 30,
         "audit": (str(tmp_path / "audit"),),
     }
     frame = rows(build_set("none", [100], tmp_path / "set", options))
@@ -318,8 +279,8 @@ def test_queries_from_documents(world, tmp_path):
     for row in frame.iter_rows(named=True):
         words = world.documents[row["relevant_id"]].split()
         assert row["query_id"] == f"doc-{row['relevant_id']}"
-        assert (row["query"], row["relevant"]) == (" ".join(words[:5]), " ".join(words[5:]))
-        assert row["nonrelevant"] == " ".join(world.documents[row["nonrelevant_id"]].split()[5:]), "cut alike"
+        assert (row["query"], row["relevant"]) == (" ".join(words[:8]), " ".join(words[8:]))
+        assert row["nonrelevant"] == " ".join(world.documents[row["nonrelevant_id"]].split()[8:]), "cut alike"
 
 
 def test_records_with_a_title_only_are_in_no_row(world, tmp_path):
@@ -329,8 +290,9 @@ def test_records_with_a_title_only_are_in_no_row(world, tmp_path):
     options = {"queries_from_documents": str(tmp_path / "docs.tsv")}
     frame = rows(build_set("none", [60], tmp_path / "set", options))
     assert all(int(doc_id[1:]) % 2 for doc_id in (*frame["relevant_id"], *frame["nonrelevant_id"]))
-    with pytest.raises(InputError, match="leaves 60 words"):
-        build_set("none", [60], tmp_path / "other", {**options, "rest": 60})
+    instances_example.lines(tmp_path / "short.tsv", ["d1\tonly a title", "d2\tanother one"])
+    with pytest.raises(InputError, match="leaves 20 words"):
+        build_set("none", [60], tmp_path / "other", {"queries_from_documents": str(tmp_path / "short.tsv")})
 
 
 # Tables of audits
@@ -373,12 +335,10 @@ def test_by_depth(world, tmp_path):
 
 
 def test_by_depth_of_ids(world, tmp_path):
-    instances_example.lines(
-        tmp_path / "rows.tsv",
-        ["query_id\trelevant_id\tnonrelevant_id\tdepth", "1\td1\td2\t1", "2\td3\td4\t7", "3\td5\td6\t2"],
-    )
+    ids = {"query_id": ["1", "2", "3"], "relevant_id": ["d1", "d3", "d5"], "nonrelevant_id": ["d2", "d4", "d6"]}
+    pl.DataFrame({**ids, "depth": [1, 7, 2]}).write_parquet(tmp_path / "rows.parquet")
     options = {
-        "rows": str(tmp_path / "rows.tsv"), "annotation_depth": 3, "topics": str(world.folder / "topics.tsv"),
+        "rows": str(tmp_path / "rows.parquet"), "annotation_depth": 3, "topics": str(world.folder / "topics.tsv"),
         "docs": str(world.folder / "docs.tsv"),
     }  # fmt: skip
     frame = rows(build_set("by-depth", [4], tmp_path / "set", options))
@@ -386,6 +346,9 @@ def test_by_depth_of_ids(world, tmp_path):
         (world.topics["1"], world.documents["d1"], world.documents["d2"]),
         (world.topics["3"], world.documents["d5"], world.documents["d6"]),
     ]
+    (tmp_path / "rows.parquet").write_text("no table")
+    with pytest.raises(InputError, match=r"rows.parquet: no table that can be read"):
+        build_set("by-depth", [4], tmp_path / "other", options)
 
 
 def test_by_version(tmp_path):
@@ -394,40 +357,8 @@ def test_by_version(tmp_path):
     options = {"rows": source, "strategy": "T5_Min"}
     frame = rows(build_set("by-version", [], tmp_path / "set", options))
     assert frame["query_id"].to_list() == ["q1", "q3", "q5"] and set(frame["version"]) == {"T5_Min"}
-    with pytest.raises(InputError, match=r"rows.parquet:2: rows of several versions \('T5_Max', 'T5_Min'\)"):
-        build_set("by-version", [], tmp_path / "other", {"rows": source})
     with pytest.raises(InputError, match="no column 'depth'"):
         build_set("by-depth", [], tmp_path / "other", {"rows": source, "annotation_depth": 1})
-
-
-# Reading and writing
-
-
-def test_every_format_holds_the_rows(world, tmp_path):
-    awkward = {one: text.replace(" ", "\t", 1).replace(" ", "\n", 1) for one, text in world.documents.items()}
-    with (tmp_path / "docs.jsonl").open("w") as target:
-        target.writelines(json.dumps({"_id": one, "text": text}) + "\n" for one, text in awkward.items())
-    options = world.options(
-        docs=str(tmp_path / "docs.jsonl"), write=("jsonl", "parquet", "sentence-transformers", "triples")
-    )
-    built = build_set("none", [20, 40], tmp_path / "set", options)
-    frame = rows(built)
-    assert any("\n" in text and "\t" in text for text in frame["relevant"])
-    for size, count in ((20, 10), (40, 20)):
-        wanted = [Instance(*row) for row in frame.head(count).select(Instance._fields).rows()]
-        exports = tmp_path / "set" / "exports"
-        assert list(open_instances(str(exports / f"instances-{size}.jsonl"))) == wanted
-        assert list(open_instances(str(exports / f"instances-{size}.parquet"))) == wanted
-        anchors = [json.loads(line) for line in (exports / f"sentence-transformers-{size}.jsonl").open()]
-        assert anchors == [{"anchor": one.query, "positive": one.relevant, "negative": one.nonrelevant}
-                           for one in wanted]  # fmt: skip
-        assert list(open_instances(str(exports / f"triples-{size}.tsv"))) == [
-            Instance("", *("" if field.endswith("id") else normalise(value)
-                           for field, value in list(one._asdict().items())[1:])) for one in wanted
-        ]  # fmt: skip
-    assert set(built.about["exports"]) == {name for name in built.artifacts if "/" in name}
-    with pytest.raises(InputError, match="there are 40 instances, not 42"):
-        export(built, file_format="jsonl", out=tmp_path / "more.jsonl", size=42)
 
 
 def test_a_size_is_a_source(world, tmp_path):
@@ -444,6 +375,32 @@ def test_a_size_is_a_source(world, tmp_path):
             open_instances(spec)
 
 
+def test_the_commands(world, tmp_path, capsys):
+    def called(*words):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        assert ended.value.code == 0
+        return json.loads(capsys.readouterr().out)
+
+    words = ["build", "--kind", "none", "--size", "40", "--size", "20", "--out", str(tmp_path / "set"), "-k", "20"]
+    words += [word for name in ("alpha", "beta") for word in ("--queries", str(world.folder / f"{name}.tsv"))]
+    names = {
+        "train-qrels": "train.qrels",
+        "docs": "docs.tsv",
+        "index": "index",
+        "audit": "audit",
+        "labels": "labels.tsv",
+    }
+    words += [word for name, file in names.items() for word in (f"--{name}", str(world.folder / file))]
+    built = called(*words, "--json")
+    assert built["sizes"] == [20, 40] and built["rows"] == 20
+    again = build_set("none", [20, 40], tmp_path / "again", world.options())
+    assert rows(open_built(tmp_path / "set")).equals(rows(again))
+    out = tmp_path / "q.tsv"
+    assert called("queries", str(world.folder / "docs.tsv"), "--out", str(out), "--json")["queries"] == 80
+    assert len(out.read_text().splitlines()) == 80
+
+
 # Faults of the user
 
 
@@ -458,20 +415,17 @@ def test_a_size_is_a_source(world, tmp_path):
         ("none", [10], {"docs": None}, "docs: is missing"),
         ("none", [10], {"train_qrels": ()}, "train_qrels: is missing"),
         ("none", [10], {"train_qrels": ("a", "b", "c")}, "3 sources for 2 sources of queries"),
-        ("none", [10], {"run": ("x.run",)}, "two first stages"),
         ("none", [10], {"rows": "x"}, "use `kind` by-depth"),
         ("none", [10], {"queries_from_documents": "x"}, "go with no other queries"),
         ("none", [10], {"audit": ("nowhere",)}, "no candidates.parquet here"),
-        ("none", [10], {"preset": "terrier"}, "another analyser"),
         ("leak", [10], {}, "leaks: is missing"),
         ("leak", [10], {"leaks": 8}, "5 rows, fewer than the 8 that leak"),
         ("leak", [10], {"leaks": 2, "labels": ()}, "labels: is missing"),
-        ("leak", [10], {"leaks": 2, "labels": (), "threshold": 0.9, "test_set": "x"}, "no test set called 'x'"),
         ("leak", [10], {"leaks": 2, "fill": "nowhere"}, "no training set there"),
         ("test", [10], {"leaks": 2}, "topics: is missing"),
         ("by-depth", [10], {}, "rows: is missing"),
         ("by-depth", [10], {"rows": "x"}, "depth: is missing"),
-        ("by-version", [10], {"rows": "x", "annotation_depth": 1}, "depths belong to by-depth"),
+        ("by-version", [10], {"rows": "x"}, "strategy: is missing"),
     ],
 )  # fmt: skip
 def test_faults_are_one_line(world, tmp_path, kind, sizes, changes, fault):
@@ -481,7 +435,7 @@ def test_faults_are_one_line(world, tmp_path, kind, sizes, changes, fault):
     assert not (tmp_path / "set" / "instances.parquet").exists()
 
 
-@pytest.mark.parametrize("changes", [{"k": 0}, {"write": ("xml",)}, {"field": "name"}, {"ends": "("}])
+@pytest.mark.parametrize("changes", [{"k": 0}, {"leaks": 0}, {"ends": "("}])
 def test_options_that_cannot_be(changes, tmp_path):
     with pytest.raises(InputError):
         build_set("none", [10], tmp_path / "set", changes)
@@ -519,7 +473,7 @@ def test_a_draw_is_the_smallest_of_all(tmp_path_factory, texts, room):
 @settings(max_examples=50)
 @given(st.lists(st.tuples(st.sampled_from("123"), st.sampled_from("abcdefgh")), max_size=20), st.integers(0, 3))
 def test_leaks_take_turns(pairs, seed):
-    leaks = [Leak(topic, f"id-{text}", text, True) for topic, text in pairs]
+    leaks = [Leak(topic, f"id-{text}", text) for topic, text in pairs]
     ordered = spread(leaks, seed)
     assert sorted({leak.text for leak in leaks}) == sorted(leak.text for leak in ordered)
     assert ordered == spread(reversed(leaks), seed)
@@ -548,7 +502,7 @@ def test_the_verified_leaks_of_the_paper():
     # Table 2 counts 648 for Robust04: one query occurs twice with another id.
     for track, queries, topics in (("robust04", 647, 172), ("core17", 138, 37), ("core18", 157, 38)):
         own = {topic.topic_id for topic in read_topics(str(DATA / "topics" / f"{track}.trec.txt")).topics}
-        _, leaks = verified_leaks(labels, own)
+        leaks = verified_leaks(open_judgments(labels), own)
         assert (len(leaks), len({leak.topic_id for leak in leaks})) == (queries, topics)
     taken = spread(leaks, 0)[:100]
     assert len({leak.topic_id for leak in taken}) == 38
@@ -560,7 +514,7 @@ def test_vaswani_and_cacm(tmp_path):
     vaswani = DATA / "collections" / "vaswani"
     options = {
         "queries_from_documents": str(vaswani / "docs.trec.gz"), "topics": str(vaswani / "topics.trec.txt"),
-        "qrels": str(vaswani / "qrels.txt"), "leaks": 93, "rows_per_topic": 1,
+        "qrels": str(vaswani / "qrels.txt"), "leaks": 93,
     }  # fmt: skip
     built = build_set("test", [500], tmp_path / "vaswani", options)
     frame = rows(built)
@@ -568,8 +522,6 @@ def test_vaswani_and_cacm(tmp_path):
     assert frame.filter(role="test")["topic_id"].n_unique() == 93
     queries = write_queries(
         str(DATA / "collections" / "cacm" / "cacm.tar.gz"), out=tmp_path / "cacm.tsv",
-        cut=CutRule(
-            ends=r"CACM (January|February|March|April|May|June|July|August|September|October|November|December),?"
-        ),
+        ends=r"CACM (January|February|March|April|May|June|July|August|September|October|November|December),?",
     )  # fmt: skip
     assert queries.read == 3204 and 1400 < queries.read - queries.skipped < 1700, "about half have a title only"

@@ -1,4 +1,4 @@
-"""`scripts/reproduce.py` from data to report, on two collections of made-up words in the layout of the real ones."""
+"""`truerank_lab.papers.reproduce` from data to report, on two collections of made-up words in the form of real ones."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from truerank_lab.grid import costs, open_results
+from truerank_lab.grid.results import GridResults
+from truerank_lab.papers import reproduce, survivorship, versions
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
 TOPICS, DOCUMENTS = 8, 120
 SHALLOW = {
     f"collections.{name}.{key}": value
@@ -80,11 +80,7 @@ def write(folder: Path, name: str, documents: list[list[list[str]]], queries: li
 
 @pytest.fixture(autouse=True)
 def scripts(collections: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    from truerank_lab.papers import reproduce
-
     monkeypatch.setattr(reproduce, "SHARED", collections)
-    monkeypatch.setattr(costs, "_TRIAL_SECONDS", 0.0)
     # The script sets both for its design; what a later test of this process reads is what stood before.
     for name in ("TRUERANK_SHARED", "PREPARED"):
         monkeypatch.setenv(name, str(collections))
@@ -92,10 +88,8 @@ def scripts(collections: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 
 def called(monkeypatch: pytest.MonkeyPatch, study: str, out: Path, settings: dict[str, str], *more: str) -> None:
-    from truerank_lab.papers import reproduce
-
     given = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-    monkeypatch.setattr(sys, "argv", ["reproduce.py", study, "--out", str(out), "--workers", "1", *given, *more])
+    monkeypatch.setattr(sys, "argv", ["reproduce", study, "--out", str(out), "--workers", "1", *given, *more])
     reproduce.main()
 
 
@@ -112,7 +106,7 @@ def test_pilot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "seeds": "[0, 1]",
     }  # fmt: skip
     called(monkeypatch, "pilot", tmp_path, settings)
-    cells = open_results(tmp_path / "grid").cells
+    cells = GridResults(tmp_path / "grid").cells
     assert len(cells) == 36 and set(cells["status"]) == {"done"} and cells["model"].n_unique() == 9
     rows = [row for row in table(tmp_path / "report", "controls") if row["measure"] == "nDCG@10"]
     assert len(rows) == 18 and {row["benchmark"] for row in rows} == {"vaswani", "cacm"}
@@ -153,29 +147,25 @@ def test_leakage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "models.monobert.sizes": "[48]", "seeds": "[0, 1]",
     }  # fmt: skip
     called(monkeypatch, "leakage", tmp_path, settings, "--models", "monot5,colbert,ance")
-    results = open_results(tmp_path / "grid")
+    results = GridResults(tmp_path / "grid")
     assert len(results.cells) == 18 and set(results.cells["status"]) == {"done"}
     assert {row["model"] for row in table(tmp_path / "report", "memorised-offsets")} == {"monot5", "colbert", "ance"}
 
 
 def test_transfer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from truerank_lab.papers import versions
-
     monkeypatch.setattr(versions, "UNJUDGED", 12)
     settings = {
         **SHALLOW,
         "models.first.seeds": "[0]", "models.best.seeds": "[5]",
     }  # fmt: skip
     called(monkeypatch, "transfer", tmp_path, settings)
-    cells = open_results(tmp_path / "grid").cells
+    cells = GridResults(tmp_path / "grid").cells
     assert len(cells) == 70 and set(cells["status"]) == {"done"}
     rows = table(tmp_path / "report", "strategies")
     assert len(rows) == 36 and rows[-1]["queries"] == "first stage"
 
 
 def test_survivorship(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from truerank_lab.papers import reproduce, survivorship
-
     monkeypatch.setitem(
         reproduce.STUDIES,
         "survivorship",
@@ -190,7 +180,7 @@ def test_survivorship(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "seeds": "[0, 1]",
     }
     called(monkeypatch, "survivorship", tmp_path, settings)
-    cells = open_results(tmp_path / "grid").cells
+    cells = GridResults(tmp_path / "grid").cells
     assert len(cells) == 12 and set(cells["status"]) == {"done"}
     assert {row["trained on"] for row in table(tmp_path / "report", "depths")} == {"1", "5", "all"}
     assert (tmp_path / "by-depth" / "report" / "report.html").is_file()

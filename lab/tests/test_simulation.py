@@ -13,7 +13,7 @@ from truerank.audits.survivorship import depth
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank_lab.cli import main as lab_main
-from truerank_lab.simulation import SimulateOptions, simulate
+from truerank_lab.simulation import simulate
 
 RUN = "\n".join(f"{t} Q0 d{d} {r} {10 - r} x" for t in "12" for r, d in enumerate((4, 2, 9, 7, 1), start=1)) + "\n"
 
@@ -33,8 +33,8 @@ def test_simulated_annotators(tmp_path: Path) -> None:
         ("3", 2),
         ("all", 2),
     ]
-    once = simulate(*judged, run=str(tmp_path / "a.run"), options=SimulateOptions(select="first"))
-    assert (once.selected, once.discarded.k) == (2, 1)
+    deeper = simulate(*judged, run=str(tmp_path / "a.run"))
+    assert (deeper.selected, deeper.discarded.k) == (4, 1)
     with pytest.raises(InputError, match="said twice"):
         simulate(*judged)
     with pytest.raises(InputError, match="without judgments"):

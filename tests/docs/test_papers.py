@@ -14,7 +14,7 @@ import transfer_example
 from truerank.cli import main
 
 ROOT = Path(__file__).parents[2]
-DESIGNS = "lab/tests/test_paper_designs_run.py"
+DESIGNS = "lab/tests/test_reproductions.py"
 TOPICS = 6
 
 

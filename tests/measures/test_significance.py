@@ -368,21 +368,3 @@ def test_detectable_difference_is_where_the_power_is_reached():
     assert magnitudes.detectable_difference(1, 0.12) is None
     assert magnitudes.detectable_difference(43, 0.12, alpha=1 - 1e-9) == 0
     assert magnitudes.detectable_difference(2, 0.12, alpha=1e-17) is None
-
-
-def test_the_interval_over_topics_and_seeds_is_that_of_loops():
-    rng = np.random.default_rng(5)
-    values = rng.normal(0.1, 1, (30, 1)) + rng.normal(0, 0.5, (1, 5)) + rng.normal(0, 0.2, (30, 5))
-    other = rng.normal(0, 1, (20, 1)) + rng.normal(0, 0.2, (20, 5))
-    drawn = []
-    for _ in range(4_000):
-        seeds = rng.integers(0, 5, 5)
-        means = [table[np.ix_(rng.integers(0, len(table), len(table)), seeds)].mean() for table in (values, other)]
-        drawn.append(means)
-    one, both = np.array(drawn)[:, 0], np.subtract(*np.array(drawn).T)
-    for samples, expected in (([values], one), ([values, other], both)):
-        found = resampling.crossed_interval(samples, resamples=20_000, seed=1)
-        assert found == pytest.approx(np.quantile(expected, [0.025, 0.975]), abs=0.04)
-    narrow = resampling.bootstrap_interval([values.mean(axis=1)], method="percentile")
-    wide = resampling.crossed_interval([values])
-    assert wide[1] - wide[0] > narrow[1] - narrow[0], "seeds that differ widen it"

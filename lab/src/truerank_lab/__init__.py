@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from truerank_lab.grid.design import Design as Design
     from truerank_lab.grid.design import read_design as read_design
     from truerank_lab.grid.execution import run as run
-    from truerank_lab.grid.results import open_results as open_results
+    from truerank_lab.grid.results import GridResults as GridResults
     from truerank_lab.instances.training_sets import build as build
-    from truerank_lab.reporting.experiment_report import report as report
+    from truerank_lab.reporting.report import report as report
     from truerank_lab.simulation import simulate as simulate
-    from truerank_lab.train import train as train
+    from truerank_lab.training import train as train
     from truerank_lab.tuning import tune as tune
 else:
     __getattr__, _every = lazily(__name__, __file__)

@@ -9,12 +9,12 @@ from truerank.cli import main as run_program
 from truerank.cli.commands import Program
 
 _COMMANDS: Final = {
-    "train": "truerank_lab.train:train",
+    "train": "truerank_lab.training:train",
     "tune": "truerank_lab.tuning:tune",
     "build": "truerank_lab.instances.training_sets:build",
     "queries": "truerank_lab.instances.document_queries:queries",
     "run": "truerank_lab.grid.execution:run",
-    "report": "truerank_lab.reporting.experiment_report:report",
+    "report": "truerank_lab.reporting.report:report",
     "simulate": "truerank_lab.simulation:simulate",
 }
 #: `truerank-lab`.

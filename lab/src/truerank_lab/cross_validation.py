@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,35 +12,28 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.core.plain import picked
-from truerank.core.result import Result, Summary, summarises, writes
-from truerank.core.tables import Table, group_starts
+from truerank.core.tables import Table
 from truerank.core.views import heads
 from truerank.errors import InputError
 from truerank.loading import load_json, whole_number
 from truerank.measures.folds import Folds, first_twice, folds
-from truerank.measures.grammar import MeasureSpec, lower_is_better
-from truerank.measures.report import evaluation_table
+from truerank.measures.grammar import lower_is_better
 from truerank.measures.results import Evaluation
-from truerank.measures.scoring import QrelSource, evaluate
-from truerank.options import Out, Scoring
-from truerank.records import RunRow
-from truerank.sources import SourceSpec, compressed, read_qrels_frame, read_run_frame
-from truerank.sources.inputs import input_of
+from truerank.measures.scoring import evaluate
+from truerank.sources import compressed, read_qrels_frame
 from truerank.sources.lines import numbered_lines, whole_text
-from truerank.sources.qrels import QREL_SCHEMA
-from truerank.sources.runs import RUN_SCHEMA
-from truerank.work.publishing import publish
-from truerank.work.runs import Run as Job
-from truerank.work.runs import run as started
 
-_REMEDY: Final = "write a JSON list of lists of topics, an object {fold: [topics]}, or lines: topic TAB fold"
+_REMEDY: Final = "write a JSON list of lists of topics, Capreolus' object, or lines: topic TAB fold"
+_SAME_DECIMALS: Final = 12
+#: Ranks topics under parameters: (parameters, topics) -> run, columns as in `sources.runs.RUN_SCHEMA`.
+Ranker = Callable[[Mapping[str, Any], tuple[str, ...]], pl.DataFrame]
 
 
 def read_folds(file: str | Path) -> Folds:
     """Reads folds from JSON or from lines, compressed or not.
 
-    JSON: a list of lists of topics (as Anserini has them), an object of lists by fold, an object with the fold of each
-    topic, or Capreolus' object of `{"predict": {"test": [topics]}}` by fold. Lines: topic, blank or tab, fold.
+    JSON: a list of lists of topics (as Anserini has them), or Capreolus' object of `{"predict": {"test": [topics]}}` by
+    fold. Lines: topic, blank or tab, fold.
 
     Args:
         file: the file.
@@ -55,7 +47,8 @@ def read_folds(file: str | Path) -> Folds:
     path = compressed.checked_file(Path(file))
     if compressed.head(path).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"[", b"{"):
         value = load_json(whole_text(path)[0], path, remedy=_REMEDY)
-        return checked_folds(_of_json(value, path), path)
+        parts = value if isinstance(value, list) else [_test_part(fold, path) for fold in value.values()]
+        return checked_folds([_topics(fold, path) for fold in parts], path)
     by_fold: dict[str, list[str]] = {}
     for line in numbered_lines(path):
         cells = line.text.split()
@@ -79,22 +72,8 @@ def checked_folds(given: Iterable[Iterable[str]], where: str | Path | None = Non
     return found
 
 
-def _of_json(value: Any, path: Path) -> list[list[str]]:
-    if isinstance(value, list):
-        return [_topics(fold, path) for fold in value]
-    if isinstance(value, dict) and value:
-        if all(isinstance(fold, list) for fold in value.values()):
-            return [_topics(fold, path) for fold in value.values()]
-        if all(isinstance(fold, dict) for fold in value.values()):
-            return [_topics(_test_part(fold, path), path) for fold in value.values()]
-        if all(isinstance(fold, str | int) for fold in value.values()):
-            names = sorted({str(fold) for fold in value.values()}, key=_number_first)
-            return [[topic for topic, fold in value.items() if str(fold) == name] for name in names]
-    raise InputError("no folds", _REMEDY, where=path)
-
-
-def _test_part(fold: dict[str, Any], path: Path) -> Any:
-    predict = fold.get("predict")
+def _test_part(fold: Any, path: Path) -> Any:
+    predict = fold.get("predict") if isinstance(fold, dict) else None
     if not isinstance(predict, dict) or "test" not in predict:
         raise InputError('a fold without {"predict": {"test": [topics]}}', _REMEDY, where=path)
     return predict["test"]
@@ -109,13 +88,6 @@ def _topics(fold: Any, path: Path) -> list[str]:
 def _number_first(name: str) -> tuple[int, int, str]:
     number = whole_number(name)
     return (1, 0, name) if number is None else (0, number, name)
-
-
-Run = str | Path | pl.DataFrame | Iterable[RunRow]
-#: Ranks topics under parameters: (params, topics) -> run.
-Ranker = Callable[[Mapping[str, Any], tuple[str, ...]], Run]
-
-_SAME_DECIMALS: Final = 12
 
 
 class FoldChoice(NamedTuple):
@@ -140,19 +112,16 @@ class FoldChoice(NamedTuple):
     tied: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class CrossValidation(Result, shown_in="truerank_lab.cross_validation"):
-    """The settings that a grid search chose, fold by fold and measure by measure, and the runs that came of it.
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """The settings that a grid search chose, fold by fold, and the run that came of it.
 
     Attributes:
         folds: the topics of each fold.
         settings: the settings in the order in which they were given.
-        choices: by measure and fold.
-        runs: by measure, the merged run, with the columns of a run; a topic's results are those of the setting chosen
-            for its fold.
-        evaluation: the merged runs, called "tuned for MEASURE", by all measures.
-        grid: every setting on all topics, by all measures.
-        minimised: the measures of which the lowest mean was chosen.
+        choices: by fold.
+        run: the merged run, with the columns of a run; a topic's results are those of the setting chosen for its fold.
+        grid: every setting on all topics.
         unjudged: topics of the folds without judgments.
         origin: where the folds come from, in words.
     """
@@ -160,148 +129,66 @@ class CrossValidation(Result, shown_in="truerank_lab.cross_validation"):
     folds: Folds
     settings: tuple[str, ...]
     choices: tuple[FoldChoice, ...]
-    runs: Mapping[str, pl.DataFrame]
-    evaluation: Evaluation
+    run: pl.DataFrame
     grid: Evaluation
-    minimised: tuple[str, ...]
     unjudged: tuple[str, ...]
     origin: str
 
-    def score(self, measure: str) -> float:
-        """The mean of the run that was tuned for a measure, by that measure.
-
-        Raises:
-            InputError: there is no such measure.
-        """
-        measures, runs = self.evaluation.measures, self.evaluation.runs
-        if measure not in measures:
-            raise InputError(f"there is no measure '{measure}'", f"one of {', '.join(measures)}")
-        return float(self.evaluation.mean[runs.index(_name(measure)), measures.index(measure)])
-
-    def sentences(self) -> tuple[str, ...]:
-        """How the choice was made, one sentence each."""
-        found = [
-            f"{len(self.settings):,} settings, {len(self.folds):,} folds ({self.origin}).",
-            "The best mean on the other folds is chosen; of equal ones the first in the given order.",
-        ]
-        if self.minimised:
-            found.append(f"Lower is better: {', '.join(self.minimised)}.")
-        if self.unjudged:
-            found.append(f"{len(self.unjudged):,} topics of the folds have no judgments.")
-        return tuple(found)
-
     def json(self) -> dict[str, Any]:
-        """Everything but the runs, as plain numbers and texts."""
-        return picked(self, "folds, origin, settings, minimised, unjudged, choices, scores=evaluation, grid")
+        """Everything but the run, as plain numbers and texts."""
+        return picked(self, "folds, origin, settings, unjudged, choices, grid")
 
 
 def cross_validate(
-    qrels: QrelSource,
-    settings: Mapping[str, Run] | Sequence[Mapping[str, Any]],
-    measures: MeasureSpec = "nDCG@10",
+    qrels: str,
+    settings: Sequence[Mapping[str, Any]],
+    measure: str,
     *,
-    rank: Ranker | None = None,
+    rank: Ranker,
     k: int | str | Path | Iterable[Iterable[str]] = 5,
     seed: int = 0,
-    policy: Scoring | None = None,
-    minimise: Iterable[str] | None = None,
-    out: Out = None,
 ) -> CrossValidation:
-    """Chooses a setting for each fold on the other folds, for each measure by itself, and merges what it ranks.
+    """Chooses a setting for each fold on the other folds, and merges what it ranks.
 
-    Runs are read, or made, one after the other: first all of them to be scored, then the chosen ones again for the
-    topics of their folds.
+    Runs are made one after the other: first all of them to be scored, then the chosen ones again for the topics of
+    their folds.
 
     Args:
         qrels: relevance judgments; the choice is over their topics.
-        settings: saved runs by the name of their setting; or, with `rank`, the grid: one mapping of parameters each.
-        measures: what is optimised, each by itself.
+        settings: the grid: one mapping of parameters each.
+        measure: what is optimised.
         rank: ranks topics under one setting; called with all topics of the folds, and again with some of them, for
             which it should then give the same.
-        k: number of folds; or the folds themselves, or a file of them (see `folds.read_folds`).
+        k: number of folds; or the folds themselves, or a file of them (see `read_folds`).
         seed: of the division into folds.
-        policy: how runs are scored.
-        minimise: the measures of which the lowest mean is the best; None for those of which it is (MFR).
-        out: a folder for the merged runs as `tuned-N.run`, `cross_validation.json`, `folds.json` and the manifest.
 
     Returns:
-        The choices, the merged run of each measure, and its scores.
+        The choices, the merged run, and the scores of the grid.
 
     Raises:
-        InputError: no setting, a fault in a run, topics of the qrels that no fold has, or a fold without judgments.
+        InputError: a setting that is there twice, a fault in a run, topics of the qrels that no fold has, or a fold
+            without judgments.
 
     Source: leakage paper, section 4 (five folds, a grid search over sizes of the training set).
     """
-    grid = _Grid.of(settings, rank)
-    judged = _judged(qrels)
+    by_name = {" ".join(f"{name}={value}" for name, value in setting.items()): setting for setting in settings}
+    if len(by_name) < len(settings):
+        raise InputError("a setting is there twice", "give every setting once")
+    judged = read_qrels_frame(qrels)
     topics = tuple(judged["topic_id"].unique(maintain_order=True).to_list())
     divided, origin = _divided(k, topics, seed)
     every = tuple(dict.fromkeys([*topics, *(topic for fold in divided for topic in fold)]))
-    scoring = policy or Scoring()
-    scores = _joined([evaluate(judged, {name: grid.run(name, every)}, measures, scoring) for name in grid.names])
-    minimised = _minimised(scores.measures, minimise)
-    choices = choose(scores, divided, minimised)
-    runs = _merged(grid, divided, choices, every)
-    found = CrossValidation(
-        folds=divided,
-        settings=grid.names,
-        choices=choices,
-        runs=runs,
-        evaluation=evaluate(judged, {_name(measure): run for measure, run in runs.items()}, measures, scoring),
-        grid=scores,
-        minimised=minimised,
-        unjudged=tuple(topic for topic in every if topic not in set(topics)),
-        origin=origin,
-    )
-    if out is not None:
-        options = {"measures": scores.measures, "seed": seed, "scoring": scoring, "folds": origin}
-        saved = dict(settings) if isinstance(settings, Mapping) else {}
-        inputs = (input_of("qrels", qrels), *(input_of("run", run, name) for name, run in saved.items()))
-        with started("cross_validate", inputs, options, out, packages=("ir-measures",)) as job:
-            publish(found, job)
-    return found
+    scores = _joined([evaluate(judged, {name: rank(one, every)}, measure) for name, one in by_name.items()])
+    choices = choose(scores, divided)
+    run = _merged(by_name, rank, divided, choices, every)
+    unjudged = tuple(topic for topic in every if topic not in set(topics))
+    return CrossValidation(divided, tuple(by_name), choices, run, scores, unjudged, origin)
 
 
-def choose(scores: Evaluation, divided: Folds, minimise: Iterable[str] | None = None) -> tuple[FoldChoice, ...]:
+def choose(scores: Evaluation, divided: Folds) -> tuple[FoldChoice, ...]:
     """Chooses one of several runs for each fold on the other folds, for each measure by itself, from their scores."""
     checked, _ = _divided(divided, scores.topics, 0)
-    minimised = _minimised(scores.measures, minimise)
-    return tuple(
-        choice for measure in scores.measures for choice in _choices(scores, checked, measure, measure in minimised)
-    )
-
-
-class _Grid(NamedTuple):
-    """The settings by name, and how each becomes a run."""
-
-    runs: Mapping[str, Run]
-    params: Mapping[str, Mapping[str, Any]]
-    rank: Ranker | None
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Run] | Sequence[Mapping[str, Any]], rank: Ranker | None) -> _Grid:
-        if not settings:
-            raise InputError("no setting", "give at least one run or one mapping of parameters")
-        if isinstance(settings, Mapping):
-            if rank is not None:
-                raise InputError("saved runs need no function that ranks", "give a list of parameters, or leave it out")
-            # What can be read only once is needed twice.
-            held = {n: r if isinstance(r, str | Path | pl.DataFrame) else list(r) for n, r in settings.items()}
-            return cls(held, {}, None)
-        if rank is None:
-            raise InputError("parameters need a function that ranks", "give `rank`, or runs by name")
-        params = {_label(setting): setting for setting in settings}
-        if len(params) < len(settings):
-            raise InputError("a setting is there twice", "give every setting once")
-        return cls({}, params, rank)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.runs or self.params)
-
-    def run(self, name: str, topics: tuple[str, ...]) -> Any:
-        """The run of a setting over at least these topics."""
-        return self.runs[name] if self.rank is None else self.rank(self.params[name], topics)
+    return tuple(choice for measure in scores.measures for choice in _choices(scores, checked, measure))
 
 
 def _divided(k: int | str | Path | Iterable[Iterable[str]], topics: tuple[str, ...], seed: int) -> tuple[Folds, str]:
@@ -337,18 +224,9 @@ def _joined(evaluations: Sequence[Evaluation]) -> Evaluation:
     )
 
 
-def _minimised(measures: Sequence[str], minimise: Iterable[str] | None) -> tuple[str, ...]:
-    if minimise is None:
-        return tuple(measure for measure in measures if lower_is_better(measure))
-    wanted = set(minimise)
-    if unknown := sorted(wanted - set(measures)):
-        raise InputError(f"{unknown[0]} is not among the measures", f"one of {', '.join(measures)}")
-    return tuple(measure for measure in measures if measure in wanted)
-
-
-def _choices(scores: Evaluation, divided: Folds, measure: str, minimised: bool) -> Iterator[FoldChoice]:
+def _choices(scores: Evaluation, divided: Folds, measure: str) -> Iterator[FoldChoice]:
     """The best setting of each fold by one measure."""
-    column = scores.measures.index(measure)
+    column, minimised = scores.measures.index(measure), lower_is_better(measure)
     for number, fold in enumerate(divided, start=1):
         inside = np.isin(np.array(scores.topics), np.array(fold))
         train, test = _means(scores, ~inside)[:, column], _means(scores, inside)[:, column]
@@ -369,85 +247,32 @@ def _means(scores: Evaluation, topics: NDArray[np.bool_]) -> NDArray[np.float64]
 
 
 def _merged(
-    grid: _Grid, divided: Folds, choices: Sequence[FoldChoice], every: tuple[str, ...]
-) -> dict[str, pl.DataFrame]:
-    """By measure, the results of each fold's topics from the setting that was chosen for it."""
-    needed: dict[str, dict[str, tuple[str, ...]]] = {}
+    settings: Mapping[str, Mapping[str, Any]],
+    rank: Ranker,
+    divided: Folds,
+    choices: Sequence[FoldChoice],
+    every: tuple[str, ...],
+) -> pl.DataFrame:
+    """The results of each fold's topics from the setting that was chosen for it, in the order of the topics."""
+    needed: dict[str, set[str]] = {}
     for choice in choices:
-        held = needed.setdefault(choice.setting, {})
-        held[choice.measure] = (*held.get(choice.measure, ()), *divided[choice.fold - 1])
-    parts: dict[str, list[pl.DataFrame]] = {choice.measure: [] for choice in choices}
-    for setting, by_measure in needed.items():
-        wanted = {topic for topics in by_measure.values() for topic in topics}
-        frame = _frame(grid.run(setting, tuple(topic for topic in every if topic in wanted)))
-        for measure, topics in by_measure.items():
-            parts[measure].append(frame.filter(pl.col("topic_id").is_in(list(topics))))
-    order = pl.DataFrame({"topic_id": list(every), "place": range(len(every))})
-    return {
-        measure: pl.concat(frames)
-        .join(order, on="topic_id", how="left", maintain_order="left")
-        .sort("place", maintain_order=True)
-        .drop("place")
-        for measure, frames in parts.items()
-    }
-
-
-def _frame(run: Run) -> pl.DataFrame:
-    """The run with all columns; ranks that are missing are those of the scores, equal ones by document id."""
-    if isinstance(run, str | Path):
-        return read_run_frame(run)
-    frame = run if isinstance(run, pl.DataFrame) else pl.DataFrame(list(run), schema=RUN_SCHEMA, orient="row")
-    if "rank" not in frame.columns:
-        frame = frame.sort("score", "doc_id", descending=[True, False], maintain_order=True)
-        frame = frame.with_columns(pl.int_range(1, pl.len() + 1).over("topic_id").alias("rank"))
-    if "tag" not in frame.columns:
-        frame = frame.with_columns(pl.lit("").alias("tag"))
-    return frame.select([pl.col(name).cast(kind) for name, kind in RUN_SCHEMA.items()])
-
-
-def _judged(qrels: QrelSource) -> pl.DataFrame:
-    if isinstance(qrels, str | Path | SourceSpec):
-        return read_qrels_frame(qrels if isinstance(qrels, SourceSpec) else str(qrels))
-    if isinstance(qrels, pl.DataFrame):
-        if "topic_id" not in qrels.columns:
-            raise InputError("columns missing: topic_id", f"needed are {', '.join(QREL_SCHEMA)}", where="the qrels")
-        return qrels
-    return pl.DataFrame([qrel[:3] for qrel in qrels], schema=QREL_SCHEMA, orient="row")
-
-
-def _label(setting: Mapping[str, Any]) -> str:
-    return " ".join(f"{name}={value}" for name, value in setting.items()) or "no parameters"
-
-
-def _name(measure: str) -> str:
-    return f"tuned for {measure}"
+        needed.setdefault(choice.setting, set()).update(divided[choice.fold - 1])
+    parts = [
+        rank(settings[name], tuple(topic for topic in every if topic in topics)) for name, topics in needed.items()
+    ]
+    order = pl.DataFrame({"topic_id": every, "place": range(len(every))})
+    joined = pl.concat(parts).join(order, on="topic_id", how="left", maintain_order="left")
+    return joined.sort("place", maintain_order=True).drop("place")
 
 
 def choice_table(validation: CrossValidation) -> Table:
-    """One row per measure and fold."""
+    """One row per fold."""
     columns = heads("measure, fold:d, topics:,d, chosen, mean|other_folds:.4f, mean|this_fold:.4f, as_good")
     rows = tuple((*choice[:6], ", ".join(choice.tied)) for choice in validation.choices)
-    rules = group_starts([choice[0] for choice in validation.choices])
-    return Table("Settings chosen by cross-validation.", columns, rows, notes=validation.sentences(), rules=rules)
-
-
-@summarises(CrossValidation)
-def _validation(validation: CrossValidation) -> Summary:
-    return Summary((choice_table(validation), evaluation_table(validation.evaluation)), validation.json())
-
-
-@writes(CrossValidation)
-def _write_validation(validation: CrossValidation, run: Job) -> None:
-    """Writes the merged runs as `tuned-N.run`, `cross_validation.json` and `folds.json`.
-
-    The runs are numbered in the order of the measures; the JSON says which is which.
-    """
-    files = {measure: f"tuned-{number}.run" for number, measure in enumerate(validation.runs, start=1)}
-    for measure, name in files.items():
-        frame = validation.runs[measure].with_columns(pl.lit("Q0").alias("Q0"), pl.lit("tuned").alias("tag"))
-        with run.stream(name) as temporary:
-            frame.select("topic_id", "Q0", "doc_id", "rank", "score", "tag").write_csv(
-                temporary, separator=" ", include_header=False, quote_style="never"
-            )
-    run.json("cross_validation.json", {**validation.json(), "files": files})
-    run.text("folds.json", json.dumps([list(fold) for fold in validation.folds], ensure_ascii=False) + "\n")
+    notes = [
+        f"{len(validation.settings):,} settings, {len(validation.folds):,} folds ({validation.origin}).",
+        "The best mean on the other folds is chosen; of equal ones the first in the given order.",
+    ]
+    if validation.unjudged:
+        notes.append(f"{len(validation.unjudged):,} topics of the folds have no judgments.")
+    return Table("Settings chosen by cross-validation.", columns, rows, notes=tuple(notes))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 import polars as pl
 
@@ -17,10 +17,10 @@ from truerank.core.tables import Table
 from truerank.core.views import heads
 from truerank.errors import InputError
 from truerank.lexical.index import Index, open_index
-from truerank.lexical.presets import DEFAULT_PRESET, PresetName, model_of, require_analyser
+from truerank.lexical.presets import model_of, require_analyser
 from truerank.lexical.searching import TopicQuery, input_of_index, search
 from truerank.measures.magnitudes import Proportion, proportion
-from truerank.options import Flag, Options, OutFile, Range, command
+from truerank.options import Flag, OutFile, Range, command
 from truerank.records import Input
 from truerank.sources import read_qrels_frame, read_run_frame, read_topics
 from truerank.sources.inputs import inputs_of
@@ -35,25 +35,8 @@ ANNOTATION_SCHEMA: Final[dict[str, Any]] = {
     "shown": pl.List(pl.String),
     "selected": pl.List(pl.String),
 }
-
 _NAME: Final = "simulate"
-
-
-@dataclass(frozen=True)
-class SimulateOptions(Options):
-    """What an annotator saw and did.
-
-    Attributes:
-        shown: documents shown for each query, the best of the ranking.
-        select: the annotator selects all relevant documents shown, or the first, like one who stops reading.
-        rel: the lowest grade that answers a query.
-        field: of the topics.
-    """
-
-    shown: Annotated[int, Range(at_least=1)] = 10
-    select: Literal["all", "first"] = "all"
-    rel: Annotated[int, Range(at_least=1)] = 1
-    field: Literal["title", "description", "narrative"] = "title"
+_PRESET: Final = "anserini"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,14 +44,14 @@ class Simulated(Result, shown_in="truerank_lab.simulation"):
     """A simulated annotation log.
 
     Attributes:
-        options: the choices.
+        shown: how many documents each annotator saw.
         annotations: the log, columns as in `ANNOTATION_SCHEMA`, in the order of the topics.
         unjudged: discarded queries for which no relevant document is known at all.
         unranked: discarded queries that the ranking has nothing for.
         out: the file that it was written to.
     """
 
-    options: SimulateOptions
+    shown: int
     annotations: pl.DataFrame
     unjudged: int
     unranked: int
@@ -91,8 +74,7 @@ class Simulated(Result, shown_in="truerank_lab.simulation"):
 
     def json(self) -> dict[str, Any]:
         """All figures by name."""
-        known = picked(self, "log=out, queries, selected, discarded, unjudged, unranked")
-        return {**known, "options": picked(self.options, "shown, select, rel")}
+        return picked(self, "log=out, shown, queries, selected, discarded, unjudged, unranked")
 
 
 @command
@@ -103,15 +85,14 @@ def simulate(
     instances: Annotated[str | None, Flag(metavar="SRC")] = None,
     run: Annotated[str | Path | None, Flag(metavar="FILE", reads=str)] = None,
     index: Annotated[str | Path | None, Flag(metavar="DIR", reads=str)] = None,
-    preset: PresetName = DEFAULT_PRESET,
-    options: SimulateOptions = SimulateOptions(),
+    shown: Annotated[int, Range(at_least=1)] = 10,
     out: OutFile = None,
     progress: Progress | None = None,
 ) -> Simulated:
     """Writes the log of annotators who saw the first results of a ranking, from judgments that are more complete.
 
-    Queries and what answers them come from topics with qrels, or from training instances. Results are ordered by score,
-    equal ones by document id, ascending.
+    They select every relevant document that they see. Queries and what answers them come from topics with qrels, or
+    from training instances. Results are ordered by score, equal ones by document id, ascending.
 
     Args:
         topics: the queries.
@@ -119,8 +100,7 @@ def simulate(
         instances: in place of both: training instances with ids and queries.
         run: the ranking that was shown.
         index: in its place: an index, searched by BM25.
-        preset: whose parameters the search uses.
-        options: how many documents were shown, and what was selected.
+        shown: documents shown for each query, the best of the ranking.
         out: the log, JSONL, with a manifest beside it; .gz compresses it.
         progress: is told about the work.
 
@@ -141,29 +121,23 @@ def simulate(
     if out is not None:
         refuse_overwrite(None, Path(out))
     opened = None if index is None else open_index(index)
-    queries, relevant = _answered((topics, qrels, instances), options)
-    progress = progress or Quiet()
-    ranking = (
-        read_run_frame(str(run)) if opened is None else _searched(opened, queries, preset, options.shown, progress)
+    queries, relevant = _answered(topics, qrels, instances)
+    ranking = _best(
+        read_run_frame(str(run)) if opened is None else _searched(opened, queries, shown, progress or Quiet()), shown
     )
-    shown = _shown(ranking, options.shown)
     rows = []
-    unjudged = unranked = 0
     for identifier, text in queries.items():
-        documents = shown.get(identifier, [])
-        chosen = [one for one in documents if one in relevant.get(identifier, ())]
-        unjudged += identifier not in relevant
-        unranked += not documents
-        rows.append((identifier, text, documents, chosen[:1] if options.select == "first" else chosen))
-    result = Simulated(options, pl.DataFrame(rows, schema=ANNOTATION_SCHEMA, orient="row"), unjudged, unranked)
-    if out is None:
-        return result
-    inputs = [*inputs_of(topics=topics, qrels=qrels, run=run), *_inputs(instances, opened)]
-    chosen_options = {"preset": preset, "options": options}
-    with started(_NAME, inputs, chosen_options, out, file=True) as job, job.output(Path(out).name) as stream:
-        for row in result.annotations.iter_rows(named=True):
-            stream.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
-    return replace(result, out=Path(out))
+        documents, answers = ranking.get(identifier, []), relevant.get(identifier, ())
+        rows.append((identifier, text, documents, [one for one in documents if one in answers]))
+    unjudged = len(queries.keys() - relevant.keys())
+    unranked = len(queries.keys() - ranking.keys())
+    log = pl.DataFrame(rows, schema=ANNOTATION_SCHEMA, orient="row")
+    if out is not None:
+        inputs = [*inputs_of(topics=topics, qrels=qrels, run=run), *_inputs(instances, opened)]
+        with started(_NAME, inputs, {"shown": shown}, out, file=True) as job, job.output(Path(out).name) as stream:
+            for row in log.iter_rows(named=True):
+                stream.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
+    return Simulated(shown, log, unjudged, unranked, None if out is None else Path(out))
 
 
 def _inputs(instances: str | None, index: Index | None) -> Iterator[Input]:
@@ -174,27 +148,30 @@ def _inputs(instances: str | None, index: Index | None) -> Iterator[Input]:
         yield input_of_index(index)
 
 
-def _searched(index: Index, queries: dict[str, str], preset: PresetName, k: int, progress: Progress) -> pl.DataFrame:
-    require_analyser(index, preset)
+def _searched(index: Index, queries: dict[str, str], k: int, progress: Progress) -> pl.DataFrame:
+    require_analyser(index, _PRESET)
     asked = [TopicQuery(identifier, text) for identifier, text in queries.items()]
-    return search(index, asked, model_of(preset, "bm25", {}), k=k, progress=progress).run
+    return search(index, asked, model_of(_PRESET, "bm25"), k=k, progress=progress).run
 
 
 def _answered(
-    given: tuple[str | None, str | None, str | None], options: SimulateOptions
+    topics: str | None, qrels: str | None, instances: str | None
 ) -> tuple[dict[str, str], dict[str, set[str]]]:
-    topics, qrels, instances = given
+    """The queries, and what is relevant to each."""
     relevant: dict[str, set[str]] = {}
     if instances is not None and topics is None and qrels is None:
         queries: dict[str, str] = {}
-        for identifier, text, document in _instances(instances):
-            queries.setdefault(identifier, text)
-            relevant.setdefault(identifier, set()).add(document)
+        for one in open_instances(instances).as_read():
+            if not one.query_id or not one.relevant_id or not one.query:
+                fault = "an instance without the id of its query or relevant document, or without the query's text"
+                raise InputError(fault, "give a set that 'truerank-lab build' wrote", where=instances)
+            queries.setdefault(one.query_id, one.query)
+            relevant.setdefault(one.query_id, set()).add(one.relevant_id)
         return queries, relevant
     if topics is None or qrels is None or instances is not None:
         raise InputError("queries without judgments", "give `topics` and `qrels`, or `instances`", where=_NAME)
-    queries = {topic.topic_id: getattr(topic, options.field) for topic in read_topics(topics).topics}
-    frame = read_qrels_frame(qrels).filter(pl.col("relevance") >= options.rel)
+    queries = {topic.topic_id: topic.title for topic in read_topics(topics).topics}
+    frame = read_qrels_frame(qrels).filter(pl.col("relevance") > 0)
     for identifier, document in frame.select("topic_id", "doc_id").iter_rows():
         relevant.setdefault(identifier, set()).add(document)
     if not relevant.keys() & queries.keys():
@@ -202,36 +179,19 @@ def _answered(
     return queries, relevant
 
 
-def _instances(spec: str) -> Iterator[tuple[str, str, str]]:
-    for one in open_instances(spec).as_read():
-        if not one.query_id or not one.relevant_id or not one.query:
-            fault = "an instance without the id of its query or relevant document, or without the query's text"
-            raise InputError(fault, "give a set that 'truerank-lab build' wrote", where=spec)
-        yield one.query_id, one.query, one.relevant_id
-
-
-def _shown(run: pl.DataFrame, depth: int) -> dict[str, list[str]]:
+def _best(run: pl.DataFrame, depth: int) -> dict[str, list[str]]:
     ordered = run.sort(["topic_id", "score", "doc_id"], descending=[False, True, False], maintain_order=True)
-    best = ordered.group_by("topic_id", maintain_order=True).head(depth)
-    shown: dict[str, list[str]] = {}
-    for topic, document in best.select("topic_id", "doc_id").iter_rows():
-        shown.setdefault(topic, []).append(document)
-    return shown
+    best = ordered.group_by("topic_id", maintain_order=True).head(depth).group_by("topic_id", maintain_order=True)
+    return dict(best.agg("doc_id").iter_rows())
 
 
 @shows(Simulated, ("log", ""), width=120)
 def simulated_table(result: Simulated) -> Table:
     columns = heads("log, queries:,d, selected_documents:,d, discarded:,d, share:.1%")
-    row = (
-        "log" if result.out is None else result.out.name,
-        result.queries,
-        result.selected,
-        result.discarded.k,
-        result.discarded.share,
-    )
+    name = "log" if result.out is None else result.out.name
+    row = (name, result.queries, result.selected, result.discarded.k, result.discarded.share)
     notes = (
-        f"Each annotator saw the best {result.options.shown} documents and selected "
-        f"{'every relevant one' if result.options.select == 'all' else 'the first relevant one'}.",
+        f"Each annotator saw the best {result.shown} documents and selected every relevant one.",
         f"Of the discarded queries {result.unjudged:,} have no known relevant document and {result.unranked:,} no "
         "ranking.",
         "These annotators miss nothing that is judged relevant, and find nothing that is not judged: people would "

@@ -191,8 +191,7 @@ def _tuned(
         seed=choosing.seed,
     )
     found = search(searcher, list(queries.values()), base, k=k)
-    tuned = next(iter(validation.runs.values()))
-    evaluation = evaluate(qrels, {"base": found.run, "tuned": tuned}, measure)
+    evaluation = evaluate(qrels, {"base": found.run, "tuned": validation.run}, measure)
     options = {
         "topics": topics,
         "qrels": qrels,
@@ -204,7 +203,7 @@ def _tuned(
     return Tuning(
         base.json(),
         found.run,
-        tuned,
+        validation.run,
         evaluation.measures[0],
         validation,
         evaluation,

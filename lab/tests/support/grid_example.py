@@ -13,16 +13,16 @@ DESIGN = """
 name: tiny
 collections:
   notes:
-    docs: docs.jsonl
-    topics: topics.tsv
-    qrels: qrels.txt
+    docs: ${HERE}/docs.jsonl
+    topics: ${HERE}/topics.tsv
+    qrels: ${HERE}/qrels.txt
     depth: 8
     folds: 2
 sets:
-  none: {kind: none, for: notes, sizes: [24, 60], instances: none.jsonl}
-  test: {kind: test, for: notes, sizes: [24, 60], instances: test.jsonl}
+  none: {kind: none, collections: notes, sizes: [24, 60], instances: '${HERE}/none.jsonl'}
+  test: {kind: test, collections: notes, sizes: [24, 60], instances: '${HERE}/test.jsonl'}
 models:
-  knrm: {model: knrm, vectors: vectors.txt, changes: {max_query: 5, max_document: 20, batch: 4}}
+  knrm: {model: knrm, vectors: '${HERE}/vectors.txt', changes: {max_query: 5, max_document: 20, batch: 4}}
 seeds: [0, 1]
 measures: [nDCG@10, P@1]
 """

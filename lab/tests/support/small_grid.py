@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA
-from truerank_lab.grid.design import CollectionDesign, Design, ModelDesign, ReportDesign, SetDesign
-from truerank_lab.grid.results import (
-    Cell,
-    write_cell,
-    write_collection,
-    write_design,
-    write_leaked,
-    write_record,
-)
+from truerank_lab.grid.design import CollectionDesign, Design, ModelDesign, ReportDesign, SetDesign, expand
+from truerank_lab.grid.results import write_cell, write_collection, write_failed, write_plan
 
 DEPTH = 10
 MEASURES = ("nDCG@10", "MFR", "P@1")
-#: (collection, set, model, size, seed, variant) -> how much the relevant documents are preferred.
-Strength = Callable[[str, SetDesign, str, int, int, str], float]
+#: (collection, set, model, size, seed) -> how much the relevant documents are preferred.
+Strength = Callable[[str, SetDesign, str, int, int], float]
 
 
 def design(
@@ -59,7 +53,7 @@ def write_grid(
     strength: Strength,
     *,
     topics: int = 20,
-    unfinished: Callable[[Cell], str] = lambda _: "done",
+    unfinished: Callable[[Mapping[str, Any]], str] = lambda _: "done",
 ) -> Design:
     """Writes a whole folder of results.
 
@@ -74,30 +68,15 @@ def write_grid(
         first = pl.DataFrame(rows, schema=RUN_SCHEMA, orient="row")
         texts = pl.DataFrame({"topic_id": ids, "text": [f"text of {topic}" for topic in ids]})
         write_collection(out, collection.name, first_stage=first, qrels=qrels, topics=texts)
-    leaked = leaks(plan, topics)
-    write_leaked(out, leaked)
-    write_design(out, plan)
-    cells = []
-    for one in plan.sets:
-        for size in one.sizes or (0,):
-            for model in plan.models:
-                if model.sets and one.name not in model.sets:
-                    continue
-                for seed in model.seeds if one.checkpoint is None else model.seeds[:1]:
-                    for variant in model.aggregates or ("",):
-                        address = "-".join((one.name, str(size), model.name, str(seed), variant or "x"))
-                        cell = Cell(
-                            address, one.name, one.kind, one.label or one.kind, one.collections, size, model.name,
-                            "truerank", seed, variant,
-                        )  # fmt: skip
-                        cells.append(cell)
-                        if unfinished(cell) == "done":
-                            write_cell(out, cell, scores(plan, cell, strength, topics), steps=size // 32, loss=0.5)
-                        elif unfinished(cell) == "failed":
-                            from truerank_lab.grid.results import write_failed
-
-                            write_failed(out, cell, "the loss is not a number")
-    write_record(out, cells)
+    parts = (pl.col(name).cast(pl.String) for name in ("set", "size", "model", "seed"))
+    cells = expand(plan).with_columns(cell=pl.concat_str(*parts, separator="-"))
+    for cell in cells.iter_rows(named=True):
+        state = unfinished(cell)
+        if state == "done":
+            write_cell(out, cell, scores(plan, cell, strength, topics), steps=cell["size"] // 32, loss=0.5)
+        elif state == "failed":
+            write_failed(out, cell, "the loss is not a number")
+    write_plan(out, plan, cells, leaks(plan, topics))
     return plan
 
 
@@ -115,14 +94,14 @@ def leaks(plan: Design, topics: int) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=list(names), orient="row")
 
 
-def scores(plan: Design, cell: Cell, strength: Strength, topics: int) -> pl.DataFrame:
+def scores(plan: Design, cell: Mapping[str, Any], strength: Strength, topics: int) -> pl.DataFrame:
     """What a cell says of ten candidates and two leaked documents outside them, of every topic; some are tied."""
     parts = []
-    for collection in cell.collections:
+    for collection in cell["collections"]:
         # The draws of a model and seed are the same for all training sets, which differ in nothing but the strength.
-        rng = np.random.default_rng([cell.seed, *f"{collection}{cell.model}{cell.variant}".encode()])
+        rng = np.random.default_rng([cell["seed"], *f"{collection}{cell['model']}".encode()])
         drawn = np.round(rng.normal(size=(topics, DEPTH + 3)), 1)
-        more = strength(collection, plan.set(cell.set), cell.model, cell.size, cell.seed, cell.variant)
+        more = strength(collection, plan.set(cell["set"]), cell["model"], cell["size"], cell["seed"])
         drawn[:, [0, 3, 11]] += more
         drawn[:, [5, 12]] -= more / 2
         rows = [
@@ -147,7 +126,7 @@ def leakage(out: Path, **options: object) -> Design:
     gains = {"none": 0.0, "leak": 0.05, "test": 1.2}
     order = {"knrm": 0.5, "pacrr": 0.6, "duet": 0.3}
 
-    def strength(collection: str, one: SetDesign, model: str, size: int, seed: int, variant: str) -> float:
+    def strength(collection: str, one: SetDesign, model: str, size: int, seed: int) -> float:
         return order[model] + gains[one.kind] * 1000 / size + 0.1 * np.log2(size / 500)
 
     return write_grid(out, design(sets, models, report=ReportDesign(memorisation_size=1000)), strength, **options)

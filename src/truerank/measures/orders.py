@@ -194,8 +194,8 @@ def _statistics(truth: Floats, other: Floats) -> Floats:
     open_pairs = [np.abs(sign).sum(axis=1) for sign in signs]
     with np.errstate(invalid="ignore", divide="ignore"):
         tau = (signs[0] * signs[1]).sum(axis=1) / np.sqrt(open_pairs[0] * open_pairs[1])
-        ranked = [scipy.stats.rankdata(-values, axis=1) for values in (right, judged)]
-        apart = [rank - rank.mean(axis=1, keepdims=True) for rank in ranked]
+        # Ranks less their mean: half of how many systems are behind, less those before. `scipy.stats` is slow to load.
+        apart = [np.sign(values[:, :, None] - values[:, None, :]).sum(axis=2) / 2 for values in (right, judged)]
         rho = (apart[0] * apart[1]).sum(axis=1) / np.sqrt((apart[0] ** 2).sum(axis=1) * (apart[1] ** 2).sum(axis=1))
     ordered = np.take_along_axis(right, np.argsort(-judged, axis=1, kind="stable"), axis=1)
     above = np.tril(np.ones((systems, systems)), -1)
@@ -256,7 +256,8 @@ def ranks(means: Sequence[float] | Floats, *, ascending: bool = False) -> NDArra
         ascending: the lowest mean is the best one.
     """
     values = np.round(np.asarray(means, dtype=np.float64), _DECIMALS)
-    return np.asarray(scipy.stats.rankdata(values if ascending else -values, method="min"), dtype=np.int64)
+    values = values if ascending else -values
+    return np.searchsorted(np.sort(values), values).astype(np.int64) + 1
 
 
 def _rounded(first: Sequence[float] | Floats, second: Sequence[float] | Floats) -> tuple[Floats, Floats]:

@@ -151,32 +151,6 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
-def crossed_interval(
-    samples: Sequence[Floats], *, confidence: float = 0.95, resamples: int = 10_000, seed: int = 0
-) -> tuple[float, float]:
-    """The bootstrap interval of a mean over topics and seeds, or of the difference of two groups of topics.
-
-    Topics and seeds are drawn again, each for themselves: every topic has a value of every seed. The interval errs to
-    the wide side, and with few seeds it is rough.
-
-    Args:
-        samples: one table of shape (topics, seeds), or two with the same seeds, whose topics are others.
-
-    Source: Owen (2007), The pigeonhole bootstrap, section 3.
-    """
-    rng = np.random.default_rng(seed)
-
-    def times(size: int) -> Floats:
-        return rng.multinomial(size, np.full(size, 1 / size), size=resamples) / size
-
-    runs = times(samples[0].shape[1])
-    drawn = np.zeros(resamples)
-    for sign, sample in zip((1.0, -1.0), samples, strict=False):
-        drawn += sign * ((times(len(sample)) @ sample) * runs).sum(axis=1)
-    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
-
-
 def _bca_tails(tails: Floats, samples: Sequence[Floats], estimate: float, drawn: Floats) -> Floats:
     """The quantiles to read instead of `tails`: moved by the bias and by the skewness of the jackknife's values."""
     margin = _ROUNDING * max(abs(estimate), float(np.abs(drawn).max()))

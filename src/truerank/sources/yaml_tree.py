@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
@@ -27,13 +27,13 @@ D = TypeVar("D")
 @dataclass(frozen=True)
 class Value:
     """A value of the file: a scalar, a list of values, or a mapping of values by key.
-     `file` is "--set" where it was given on the command line; `line` counts from 1; `path` has the keys above, with
-    dots.
+
+    `line` counts from 1; `path` has the keys above, with dots.
     """
 
     content: Any
     file: str
-    line: int | None
+    line: int
     path: str
 
     def fault(self, what: str, remedy: str) -> NoReturn:
@@ -68,26 +68,6 @@ class Value:
             self.fault("no text", "write a text here")
         return str(self.content)
 
-    def whole(self, lowest: int) -> int:
-        if isinstance(self.content, bool) or not isinstance(self.content, int):
-            self.fault(f"expected an integer, got '{_shown(self.content)}'", f"write {lowest} or more")
-        if self.content < lowest:
-            self.fault(f"{self.content} is too small", f"write {lowest} or more")
-        return int(self.content)
-
-    def number(self) -> float:
-        """As a number, 0 or more."""
-        if isinstance(self.content, bool) or not isinstance(self.content, int | float) or not self.content >= 0:
-            self.fault(f"'{_shown(self.content)}' is not a number", "write 0 or more")
-        return float(self.content)
-
-    def choice(self, choices: Collection[str]) -> Any:
-        if self.content not in choices:
-            near = difflib.get_close_matches(str(self.content), choices, 1)
-            meant = f"did you mean '{near[0]}'? " if near else ""
-            self.fault(f"'{_shown(self.content)}' is unknown", f"{meant}one of {', '.join(choices)}")
-        return self.content
-
     def items(self) -> list[Value]:
         """As a list; a single value is a list of one."""
         if isinstance(self.content, list):
@@ -96,14 +76,6 @@ class Value:
             self.fault("no list", "write [a, b, …]")
         return [self]
 
-    def plain(self) -> Any:
-        """Without lines: scalars, lists, mappings."""
-        if isinstance(self.content, dict):
-            return {key: value.plain() for key, value in self.content.items()}
-        if isinstance(self.content, list):
-            return [value.plain() for value in self.content]
-        return self.content
-
 
 class YamlMapping:
     def __init__(self, value: Value) -> None:
@@ -111,12 +83,6 @@ class YamlMapping:
 
     def __iter__(self) -> Iterator[tuple[str, Value]]:
         return iter(self.value.content.items())
-
-    def __len__(self) -> int:
-        return len(self.value.content)
-
-    def __contains__(self, key: str) -> bool:
-        return self.get(key) is not None
 
     def get(self, key: str) -> Value | None:
         """The value of a key; None where it is not there, or is empty."""
@@ -135,26 +101,22 @@ class YamlMapping:
         return default if found is None else how(found)
 
 
-def read_tree(path: Path, settings: Mapping[str, str], *, variables: bool = True) -> Value:
-    text = text_file(path, "give a design file")
-    tree = _parsed(text, str(path), "")
+def read_tree(path: Path) -> Value:
+    """The tree of a file, variables of the environment filled in."""
+    tree = _parsed(text_file(path, "give a YAML file"), str(path))
     if not isinstance(tree.content, dict):
-        tree.fault("no mapping of keys", "write name, collections, sets, models")
-    for key, value in settings.items():
-        tree = _with(tree, key.split("."), _parsed(value, "--set", key), key)
-    # Last, so that a variable that a setting replaces need not be set.
-    return _filled(tree, variables)
+        tree.fault("no mapping of keys", "write 'key: value' lines")
+    return _filled(tree)
 
 
-def _parsed(text: str, file: str, path: str) -> Value:
+def _parsed(text: str, file: str) -> Value:
     count = 0
 
     def value(loader: Any, node: Any, above: str, around: tuple[int, ...]) -> Value:
         """A node with its line; `above` is its path in the file, `around` are the nodes that it lies in."""
         nonlocal count
         count += 1
-        line = node.start_mark.line + 1 if file != "--set" else None
-        made = Value(None, file, line, above)
+        made = Value(None, file, node.start_mark.line + 1, above)
         if id(node) in around or count > _MOST:
             made.fault("an alias that contains itself, or too many values", "write the values out")
         inside = (*around, id(node))
@@ -166,13 +128,8 @@ def _parsed(text: str, file: str, path: str) -> Value:
             return replace(made, content=[value(loader, each, above, inside) for each in node.value])
         return replace(made, content=loader.construct_object(node))
 
-    try:
-        found = load_yaml(text, file, lambda loader, node: value(loader, node, path, ()), remedy="mend it")
-    except InputError as error:
-        if file == "--set":
-            error.line = None
-        raise
-    return Value(None, file, 1, path) if found is None else found
+    found = load_yaml(text, file, lambda loader, node: value(loader, node, "", ()), remedy="mend it")
+    return Value(None, file, 1, "") if found is None else found
 
 
 def _entries(node: Any, loader: Any, made: Value, value: Callable[[Any, str], Value]) -> Iterable[tuple[str, Value]]:
@@ -181,7 +138,7 @@ def _entries(node: Any, loader: Any, made: Value, value: Callable[[Any, str], Va
         if key_node.tag == _MERGE:
             continue
         name = getattr(key_node, "value", None)
-        here = replace(made, line=None if made.line is None else key_node.start_mark.line + 1)
+        here = replace(made, line=key_node.start_mark.line + 1)
         if not isinstance(name, str):
             here.fault("a key that is not text", "write 'key: value'")
         if name in seen:
@@ -192,42 +149,20 @@ def _entries(node: Any, loader: Any, made: Value, value: Callable[[Any, str], Va
         path = f"{made.path}.{key_node.value}" if made.path else key_node.value
         found = value(value_node, path)
         # The line of the key: where a value is long, or empty, that is where its reader looks.
-        line = None if made.line is None else key_node.start_mark.line + 1
-        yield key_node.value, replace(found, line=line)
+        yield key_node.value, replace(found, line=key_node.start_mark.line + 1)
 
 
-def _filled(value: Value, needed: bool) -> Value:
+def _filled(value: Value) -> Value:
     """The tree with the variables of its texts replaced."""
     if isinstance(value.content, dict):
-        return replace(value, content={key: _filled(each, needed) for key, each in value.content.items()})
+        return replace(value, content={key: _filled(each) for key, each in value.content.items()})
     if isinstance(value.content, list):
-        return replace(value, content=[_filled(each, needed) for each in value.content])
+        return replace(value, content=[_filled(each) for each in value.content])
 
     def found(match: re.Match[str]) -> str:
         taken = os.environ.get(match["name"]) or match["default"]
-        if taken is None and not needed:
-            return str(match["name"])
         if taken is None:
-            value.fault(f"the variable {match['name']} is not set", f"set it, or use --set {value.path}=VALUE")
+            value.fault(f"the variable {match['name']} is not set", "set it")
         return taken
 
     return replace(value, content=_VARIABLE.sub(found, value.content)) if isinstance(value.content, str) else value
-
-
-def _with(tree: Value, keys: list[str], given: Value, path: str) -> Value:
-    if not isinstance(tree.content, dict):
-        raise OptionError("set", f"'{path}' leads nowhere", "give the keys of the file, joined by dots")
-    key, rest = keys[0], keys[1:]
-    if rest and key not in tree.content:
-        near = difflib.get_close_matches(key, tree.content, 1)
-        meant = f"did you mean '{near[0]}'? " if near else ""
-        raise OptionError(
-            "set", f"'{path}': the file has no '{key}' there", f"{meant}there are {', '.join(tree.content)}"
-        )
-    changed = _with(tree.content[key], rest, given, path) if rest else given
-    return replace(tree, content={**tree.content, key: changed})
-
-
-def _shown(content: Any) -> str:
-    kind = {dict: "a mapping", list: "a list", type(None): "nothing"}.get(type(content))
-    return kind or str(content)

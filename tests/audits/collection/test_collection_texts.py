@@ -17,15 +17,24 @@ from truerank import collection
 from truerank.audits.collection import documents
 from truerank.audits.collection.documents import (
     _INNER,
+    DocumentScan,
+    DocumentTable,
     Endings,
     UsualWords,
     _last_word,
     _sentences,
     limits,
-    read_document_table,
 )
 from truerank.audits.collection.texts import damage, doubled, ending, markup, notice, placeholder, script_of
 from truerank.sources.documents import DocumentSource
+
+
+def looked_through(source: str) -> DocumentTable:
+    """What one pass over the documents finds."""
+    scan = DocumentScan(source)
+    for _ in scan.documents():
+        pass
+    return scan.finish()
 
 
 @pytest.mark.parametrize(
@@ -116,7 +125,7 @@ def _asked(at: int) -> str:
 )
 def test_a_notice_beside_a_text_is_not_in_its_place(tmp_path: Path, said: Callable[[int], str], notices: int) -> None:
     records = [(f"n{at}", said(at)) for at in range(60)] + [(f"d{at}", _asked(100 + at)) for at in range(60)]
-    assert len(read_document_table(docs(tmp_path / "docs.jsonl", records)).found["error-page"]) == notices
+    assert len(looked_through(docs(tmp_path / "docs.jsonl", records)).found["error-page"]) == notices
 
 
 def test_a_few_letters_of_the_usual_script_make_no_usual_text(tmp_path: Path) -> None:
@@ -124,7 +133,7 @@ def test_a_few_letters_of_the_usual_script_make_no_usual_text(tmp_path: Path) ->
     foreign = [("r1", f"{said} (IBM 360)"), ("r2", said), ("mixed", f"{text(1, 12)} {said[:70]}")]
     greek = [("g1", "αβγδ και θεωρία of the waves in plasma")]
     records = [(f"d{at}", text(at)) for at in range(300)] + foreign + greek
-    table = read_document_table(docs(tmp_path / "docs.jsonl", records))
+    table = looked_through(docs(tmp_path / "docs.jsonl", records))
     assert [row["doc_id"] for row in table.found["foreign-script"]] == ["r1", "r2"]
 
 
@@ -254,9 +263,7 @@ def test_documents_cut_at_one_length(tmp_path: Path) -> None:
 
 
 def test_the_second_reading_gives_each_id_once(tmp_path: Path) -> None:
-    table = read_document_table(
-        docs(tmp_path / "a.jsonl", [("a", "one text"), ("b", ""), ("a", "another"), ("c", "more")])
-    )
+    table = looked_through(docs(tmp_path / "a.jsonl", [("a", "one text"), ("b", ""), ("a", "another"), ("c", "more")]))
     assert [(one.doc_id, one.body) for one in table.distinct()] == [("a", "one text"), ("c", "more")]
     assert table.texts({"c", "zz"}) == {"c": "more"} and table.texts(()) == {}
 

@@ -1,79 +1,60 @@
-"""The design of an experiment: collections, training sets, models, seeds, what is measured; and its file."""
+"""The design of an experiment: collections, training sets, models, seeds, what is measured; its file, and its cells."""
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
+import difflib
+import json
 import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final, Literal, cast, get_args
+from typing import Annotated, Any, Final, Literal, NoReturn, TypeVar, get_args, get_origin
 
-from truerank.core.plain import picked, plain
-from truerank.errors import InputError, MissingExtraError
-from truerank.lexical.presets import MODELS, PRESETS, model_of
+import polars as pl
+
+from truerank.arrays import frame_schema
+from truerank.errors import InputError, OptionError, TruerankError
+from truerank.lexical.presets import PresetName
+from truerank.loading import load_yaml, text_file
 from truerank.measures.grammar import parse_measures
-from truerank.sources import grammar
-from truerank.sources.yaml_tree import Value, YamlMapping, read_tree
+from truerank.options import Options, Range, declared
 from truerank.text.passages import policy_named
 from truerank_lab.instances.options import TEST_KINDS, BuildOptions
-from truerank_lab.rankers.recipes import RECIPES, recipe_named, usual_recipe
-from truerank_lab.train import divided, is_drawn
+from truerank_lab.rankers.recipes import Recipe, recipe_named, usual_recipe
+from truerank_lab.training import divided
 
 #: What is wrong with a training set, or that nothing is.
 Kind = Literal[
     "none", "leak", "test", "test-queries", "test-documents", "test-reworded", "by-depth", "by-version", "other"
 ]
-KINDS: Final[tuple[str, ...]] = get_args(Kind)
 #: How the score of a document follows from those of its passages.
 Aggregation = Literal["first", "max"]
 ReportKind = Literal["leakage", "transfer", "survivorship", "pilot"]
-REPORTS: Final[tuple[str, ...]] = get_args(ReportKind)
-#: In the places of a training set: what stands for the model and the seed of a training. A set that names one of them
-#: has rows of its own for each.
-PLACEHOLDERS: Final = ("model", "seed")
-PLACEHOLDER: Final = re.compile(r"\{(?P<name>[a-z]+)\}")
+_Count = Annotated[int, Range(at_least=1)]
+_Folds = Annotated[int, Range(at_least=2)] | str
+#: In the places of a training set: what stands for the model and the seed of a training, which has rows of its own.
+_PLACEHOLDER: Final = re.compile(r"\{([a-z]+)\}")
+
+D = TypeVar("D")
 
 
 @dataclass(frozen=True)
-class FirstStageDesign:
-    """Where the documents come from that are reranked.
-
-    Attributes:
-        run: a TREC run; None to search here.
-        model: of the search: one of `lexical.MODELS`.
-        preset: its analyser and parameters, see `lexical.PRESETS`.
-        parameters: those of the model that differ from the preset.
-    """
-
-    run: str | None = None
-    model: str = "bm25"
-    preset: str = "anserini"
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-
-    def json(self) -> dict[str, Any]:
-        if self.run is not None:
-            return {"run": self.run}
-        return {"model": self.model, "preset": self.preset, "parameters": dict(self.parameters)}
-
-
-@dataclass(frozen=True)
-class CollectionDesign:
+class CollectionDesign(Options):
     """A test collection.
 
     Attributes:
-        docs: the documents, see `sources.open_documents`.
-        topics: the topics, see `sources.read_topics`.
-        qrels: the judgments, see `sources.read_qrels`.
-        topic_field: what is searched and reranked with: title, description, narrative, or several joined by "+".
-        first_stage: where the candidates come from.
+        field: what is searched and reranked with: title, description, narrative, or several joined by "+".
+        run: a TREC run that has the candidates; None to search them with BM25.
+        preset: the analyser and parameters of that search.
         depth: how many candidates of each topic are reranked.
         policy: how documents are cut, see `text.passages.policy_named`.
         aggregate: the score of a document is that of its first passage, or the largest.
-        folds: their number, or a file, see `measures.read_folds`.
+        folds: their number, or a file, see `cross_validation.read_folds`.
         fold_seed: of the division into that number of folds.
-        leaking_topics: a file with the ids of the topics that leak, one a line; None takes those of the leaked pairs.
         measures: what the report shows of it; empty for those of the design.
         topic_count: how many judged topics with a text it has; another number ends the run. None for any.
     """
@@ -82,54 +63,43 @@ class CollectionDesign:
     docs: str
     topics: str
     qrels: str
-    topic_field: str = "title"
-    first_stage: FirstStageDesign = FirstStageDesign()
-    depth: int = 100
+    field: str = "title"
+    run: str | None = None
+    preset: PresetName = "anserini"
+    depth: _Count = 100
     policy: str = "whole"
     aggregate: Aggregation = "first"
-    folds: int | str = 5
+    folds: _Folds = 5
     fold_seed: int = 0
-    leaking_topics: str | None = None
-    rel: int = 1
+    rel: _Count = 1
     measures: tuple[str, ...] = ()
-    topic_count: int | None = None
+    topic_count: _Count | None = None
 
-    def json(self) -> dict[str, Any]:
-        known = {
-            **picked(self, "docs, topics, field=topic_field, qrels, first_stage, depth"),
-            "passages": {"policy": self.policy, "aggregate": self.aggregate},
-            **picked(self, "folds, fold_seed, leaking_topics, rel, measures, topic_count"),
-        }
-        unsaid: dict[str, Any] = {"leaking_topics": None, "measures": [], "topic_count": None}
-        return {name: value for name, value in known.items() if name not in unsaid or value != unsaid[name]}
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_policy(self.policy, self.aggregate)
+        parse_measures(self.measures or ("nDCG@10",))
 
 
 @dataclass(frozen=True)
-class BenchmarkDesign:
+class BenchmarkDesign(Options):
     """Collections whose topics are one sample: divided into folds, averaged and tested together.
 
-    Attributes:
-        name: how reports call it; of a collection that stands alone, its own.
-        folds: their number, or a file; in a file, topics of several collections are called `COLLECTION:TOPIC`.
-        fold_seed: of the division into that number of folds.
+    In a file of folds, topics of several collections are called `COLLECTION:TOPIC`.
     """
 
     name: str
     collections: tuple[str, ...]
-    folds: int | str = 5
+    folds: _Folds = 5
     fold_seed: int = 0
 
     def topic(self, collection: str, topic_id: str) -> str:
         """How a topic is called in the benchmark: two collections may have topics of the same id."""
         return f"{collection}:{topic_id}" if len(self.collections) > 1 else topic_id
 
-    def json(self) -> dict[str, Any]:
-        value: dict[str, Any] = plain(self, "name")
-        return value
-
 
 @dataclass(frozen=True)
-class SetDesign:
+class SetDesign(Options):
     """Training sets of one kind in several sizes, a smaller one being the beginning of a larger one.
 
     Attributes:
@@ -137,9 +107,7 @@ class SetDesign:
         collections: the test collections that rankers trained on it are tested on.
         sizes: in instances: a query with one relevant and one non-relevant document is two. Empty for all rows.
         instances: what `open_instances` opens, where the set is there already.
-        topics: texts of the queries that its rows name by id only.
-        docs: texts of the documents that its rows name by id only.
-        build: options of `instances build`, and its seed, where the set is built here; `fill` may name another set.
+        build: options of `truerank-lab build`, and its seed, where the set is built here; `fill` may name another set.
         label: how tables call it: the kind, a strategy, a depth.
         checkpoint: a ranker that is tested as it is, without training, in place of what would be trained on the set.
     """
@@ -147,103 +115,105 @@ class SetDesign:
     name: str
     kind: Kind
     collections: tuple[str, ...]
-    sizes: tuple[int, ...] = ()
+    sizes: tuple[Annotated[int, Range(at_least=2)], ...] = ()
     instances: str | None = None
-    topics: str | None = None
-    docs: str | None = None
     build: Mapping[str, Any] | None = None
     label: str = ""
     checkpoint: str | None = None
 
-    @property
-    def placeholders(self) -> tuple[str, ...]:
-        """What of a training its places name: `model`, `seed`; sorted."""
-        texts = _texts([self.instances, self.topics, self.docs, self.build])
-        return tuple(sorted({match["name"] for text in texts for match in PLACEHOLDER.finditer(text)}))
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        known = self.kind in ("none", "leak", *TEST_KINDS)
+        object.__setattr__(self, "label", self.label or (self.kind if known else self.name))
+        object.__setattr__(self, "sizes", tuple(sorted(set(self.sizes))))
+        if any(size % 2 for size in self.sizes):
+            raise OptionError("sizes", "an odd number", "give even ones: a query's two documents are two instances")
+        if [self.instances, self.build, self.checkpoint].count(None) != 2:
+            raise OptionError("instances", "a set has one of instances, build, checkpoint", "give one of them")
+        if self.build is not None:
+            if not self.sizes:
+                raise OptionError("sizes", "none", "write [1000, 2000]; sets that are built here need them")
+            build_options(self.build).check(self.kind)
+        elif self.checkpoint is not None and self.sizes:
+            raise OptionError("sizes", "a checkpoint is not trained", "leave the sizes out")
+        if self.drawn("", 0) is not self and known and self.kind != "none":
+            raise OptionError("instances", "a leak is the same for all trainings", "give one set of rows")
 
     def drawn(self, model: str, seed: int) -> SetDesign:
         """The set as a training reads it: model and seed stand where its places name them, and in its name."""
-        named = self.placeholders
+        text = json.dumps({part: getattr(self, part) for part in ("instances", "build")})
+        values, named = {"model": model, "seed": str(seed)}, set(_PLACEHOLDER.findall(text))
+        if unknown := named - set(values):
+            fault = f"there is no value for {{{min(unknown)}}}"
+            raise OptionError("instances", fault, "known: {model} and {seed}")
         if not named:
             return self
-        values = {"model": model, "seed": str(seed)}
-
-        def filled(value: Any) -> Any:
-            if isinstance(value, Mapping):
-                return {key: filled(each) for key, each in value.items()}
-            if isinstance(value, list | tuple):
-                return [filled(each) for each in value]
-            return PLACEHOLDER.sub(lambda match: values[match["name"]], value) if isinstance(value, str) else value
-
-        places = {part: filled(getattr(self, part)) for part in ("instances", "topics", "docs", "build")}
-        return replace(self, name=".".join([self.name, *(values[each] for each in named)]), **places)
-
-    def json(self) -> dict[str, Any]:
-        texts = {name: value for name, value in (("topics", self.topics), ("docs", self.docs)) if value is not None}
-        made: dict[str, Any] = {"instances": self.instances, **texts}
-        if self.build is not None:
-            made = {"build": dict(self.build)}
-        if self.checkpoint is not None:
-            made = {"checkpoint": self.checkpoint}
-        return {
-            "kind": self.kind,
-            "label": self.label,
-            "for": list(self.collections),
-            **({"sizes": list(self.sizes)} if self.sizes else {}),
-            **made,
-        }
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list | tuple):
-        for each in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(each)
+        parts = json.loads(_PLACEHOLDER.sub(lambda match: values[match[1]], text))
+        return replace(self, name=".".join([self.name, *(values[each] for each in sorted(named))]), **parts)
 
 
 @dataclass(frozen=True)
-class ModelDesign:
+class ModelDesign(Options):
     """A ranker to be trained.
 
     Attributes:
-        model: as for `rankers.train`: knrm, pacrr, duet, hint, tk, or a checkpoint.
+        model: as for `train`: knrm, pacrr, duet, hint, tk, or a checkpoint.
         recipe: of the training; None for the usual one of the model.
         changes: values of the recipe or settings of the model.
         vectors: word vectors of a small model.
-        aggregates: each is a variant of the result, from one training; empty for that of the collection.
+        aggregate: the score of a document is that of its first passage, or the largest; None as the collection says.
         policy: how documents are cut; None as the collection says.
         depth: how many candidates are reranked; None as the collection says.
         seeds: of the trainings; the design's where the file names none.
         sizes: the only sizes it is trained on; empty for all of each set.
         sets: the only sets it is trained on; empty for all.
-        gpus: of a GPU that one training needs on a cluster.
-        cpus: that one training needs on a cluster.
     """
 
     name: str
     model: str
     recipe: str | None = None
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     vectors: str = "packaged"
-    aggregates: tuple[Aggregation, ...] = ()
+    aggregate: Aggregation | None = None
     policy: str | None = None
-    depth: int | None = None
+    depth: _Count | None = None
     seeds: tuple[int, ...] = (0,)
     sizes: tuple[int, ...] = ()
     sets: tuple[str, ...] = ()
-    gpus: float = 0.0
-    cpus: int = 1
 
-    def json(self) -> dict[str, Any]:
-        maybe = picked(self, "recipe, aggregate=aggregates, policy, depth, sizes, sets")
-        known = {name: value for name, value in maybe.items() if value}
-        return {"model": self.model, **known, **picked(self, "changes, vectors, seeds, gpus, cpus")}
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.policy is not None:
+            _check_policy(self.policy, self.aggregate or "first")
+        if not self.seeds:
+            raise OptionError("seeds", "none", "give one or more")
+        _ = self.trained_by
+
+    @property
+    def trained_by(self) -> Recipe:
+        """The recipe with the changes that are its own."""
+        recipe = recipe_named(self.recipe) if self.recipe else usual_recipe(self.model)
+        return recipe.changed(divided(self.changes)[0])
+
+
+def build_options(build: Mapping[str, Any]) -> BuildOptions:
+    """The options of `truerank-lab build` in a design, which has the seed beside them."""
+    given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in build.items()}
+    given.pop("seed", None)
+    known = [each.name for each in fields(BuildOptions)]
+    if unknown := [key for key in given if key not in known]:
+        raise OptionError("build", f"unknown key '{unknown[0]}'", f"there are {', '.join(known)}")
+    return BuildOptions(**given)
+
+
+def _check_policy(policy: str, aggregate: str) -> None:
+    if policy_named(policy).name == "whole" and aggregate == "max":
+        raise OptionError("policy", "max over whole documents", "name one that cuts them, such as sliding:150:75")
 
 
 @dataclass(frozen=True)
-class ReportDesign:
-    """What `experiment report` makes of the results where it is not told otherwise.
+class ReportDesign(Options):
+    """What `truerank-lab report` makes of the results.
 
     Attributes:
         kind: which paper's tables.
@@ -253,11 +223,7 @@ class ReportDesign:
 
     kind: ReportKind = "leakage"
     baseline: str = "none"
-    memorisation_size: int | None = None
-
-    def json(self) -> dict[str, Any]:
-        """As it is in a design file."""
-        return {name: value for name, value in vars(self).items() if value is not None}
+    memorisation_size: Annotated[int, Range(at_least=2)] | None = None
 
 
 @dataclass(frozen=True)
@@ -281,7 +247,7 @@ class Design:
     models: tuple[ModelDesign, ...]
     measures: tuple[str, ...] = ("nDCG@10", "MFR", "P@1")
     report: ReportDesign = ReportDesign()
-    file: Path | None = field(default=None, compare=False)
+    file: Path | None = dataclasses.field(default=None, compare=False)
     benchmarks: tuple[BenchmarkDesign, ...] = ()
 
     @property
@@ -293,10 +259,6 @@ class Design:
             joint = next((each for each in self.benchmarks if one.name in each.collections), alone)
             found[joint.name] = joint
         return tuple(found.values())
-
-    def benchmark(self, name: str) -> BenchmarkDesign:
-        """The benchmark, or the collection that stands alone, of a name that the design has."""
-        return next(each for each in self.reported if each.name == name)
 
     def measures_of(self, collection: str) -> tuple[str, ...]:
         """What the report shows of a collection."""
@@ -315,399 +277,217 @@ class Design:
         return next(each for each in self.models if each.name == name)
 
     def json(self) -> dict[str, Any]:
-        """The whole design, every value written out, as it is in a design file."""
-        found: dict[str, Any] = {"name": self.name}
-        for part in ("collections", "benchmarks", "sets", "models"):
-            if part != "benchmarks" or self.benchmarks:
-                found[part] = {each.name: each.json() for each in getattr(self, part)}
-        return {**found, "measures": list(self.measures), "report": self.report.json()}
+        """The design as it is in a design file: what is not as by default."""
+        parts = {part: {each.name: _written(each, "name") for each in getattr(self, part)} for part in _PARTS}
+        return {"name": self.name, **parts, "measures": list(self.measures), "report": _written(self.report)}
 
 
-#: Names become names of folders and keys of `--set`.
+_PARTS: Final = ("collections", "benchmarks", "sets", "models")
+
+
+def _written(one: Any, *without: str) -> dict[str, Any]:
+    usual = {each.name: each.default for each in fields(one)}
+    given = {name: value for name, value in vars(one).items() if name not in without and value != usual[name]}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items() if value != {}}
+
+
+#: One row for each cell: a training, or a checkpoint that is tested without one. `size` is in instances, two a row, 0
+#: for all rows of a set and for what is not trained.
+CELL_SCHEMA: Final[dict[str, Any]] = {
+    **frame_schema("set kind label: String"),
+    "collections": pl.List(pl.String),
+    **frame_schema("size: Int64, model recipe: String, seed: Int64"),
+}
+
+
+def expand(design: Design) -> pl.DataFrame:
+    """All cells of a design, columns as in `CELL_SCHEMA`: by set, size, model, seed, in the order of the file."""
+    rows = [
+        (one.name, one.kind, one.label, list(one.collections), size, model.name, recipe, seed)
+        for one in design.sets
+        for size in one.sizes or (0,)
+        for model in design.models
+        if not model.sets or one.name in model.sets
+        if not model.sizes or size in model.sizes or one.checkpoint is not None
+        for recipe in (model.trained_by.name if one.checkpoint is None else "no training",)
+        # What is not trained is the same under every seed.
+        for seed in (model.seeds if one.checkpoint is None else model.seeds[:1])
+    ]
+    return pl.DataFrame(rows, schema=CELL_SCHEMA, orient="row")
+
+
+#: Names become names of folders and keys of settings.
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w+-]*", re.ASCII)
-_AGGREGATES: Final = ("first", "max")
-_FIELDS: Final = ("title", "description", "narrative")
-_TOP: Final = ("name", "collections", "benchmarks", "sets", "models", "seeds", "sizes", "measures", "report")
-_OF_COLLECTION: Final = (
-    "docs", "topics", "field", "qrels", "first_stage", "depth", "passages", "folds", "fold_seed", "leaking_topics",
-    "rel", "measures", "topic_count",
-)  # fmt: skip
-_OF_BENCHMARK: Final = ("collections", "folds", "fold_seed")
-_OF_SET: Final = ("kind", "label", "for", "sizes", "instances", "topics", "docs", "build", "checkpoint")
-_OF_MODEL: Final = (
-    "model", "recipe", "changes", "vectors", "aggregate", "policy", "depth", "seeds", "sizes", "sets", "gpus", "cpus",
-)  # fmt: skip
-#: Options of `instances build` that are places of data, relative to the design file.
-BUILD_PLACES: Final = frozenset((
-    "queries", "train_qrels", "docs", "queries_from_documents", "audit", "labels", "run", "index", "fill",
-    "topics", "qrels", "test_docs", "test_run", "test_index", "rows",
-))  # fmt: skip
-_BUILD_DEFAULTS: Final = BuildOptions().json()
-_OF_BUILD: Final = ("seed", *_BUILD_DEFAULTS)
-_MANY: Final = frozenset(name for name, usual in _BUILD_DEFAULTS.items() if isinstance(usual, list))
-_REPORT_OF_KIND: Final[Mapping[str, str]] = {"by-version": "transfer", "by-depth": "survivorship"}
+_VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 
 
-def read_design(path: str | Path, *, settings: Mapping[str, str] | None = None, variables: bool = True) -> Design:
-    """Reads the design of an experiment from a YAML file; docs/guide.md describes its keys.
+def read_design(path: str | Path, *, settings: Mapping[str, Any] | None = None) -> Design:
+    """Reads the design of an experiment from a YAML file.
 
-    Paths in it are relative to the file, `${NAME}` is taken from the environment.
+    Its keys are `name`, `collections`, `benchmarks`, `sets`, `models`, `measures`, `report` and `seeds`; each of the
+    collections and so on has the attributes of `CollectionDesign` and so on. `${NAME}` is taken from the environment;
+    `${HERE}` is the folder of the file.
 
     Args:
         path: the file.
-        settings: values that replace those of the file, by keys joined by dots: `collections.vaswani.docs`. Paths in
-            them are relative to the current folder.
-        variables: whether `${NAME}` has to be set; False leaves the name of one that is not set, so that a design can
-            be counted without its data.
+        settings: values that replace those of the file, by keys joined by dots: `collections.vaswani.depth`.
 
     Returns:
-        The design, every value written out.
+        The design.
 
     Raises:
-        InputError: any fault of the file, with its line.
+        InputError: any fault of the file, with the keys that lead to it.
     """
     file = Path(path)
-    return _Reader(file, read_tree(file, settings or {}, variables=variables)).design()
+    text = text_file(file, "give a design file")
+    tree = load_yaml(text, file, lambda loader, node: loader.construct_document(node), remedy="mend it")
+    reader = _Reader(file)
+    for key, value in (settings or {}).items():
+        tree = reader.changed(tree, key.split("."), value, key)
+    return reader.design(reader.filled(tree, ""))
 
 
 class _Reader:
-    """Makes a design of the tree of a file; a fault names its line."""
+    """Makes a design of the tree of a file; a fault names the keys that lead to it."""
 
-    def __init__(self, file: Path, tree: Value) -> None:
-        self._file = file
-        self._folder = file.absolute().parent
-        self._top = tree.table(_TOP)
+    def __init__(self, file: Path) -> None:
+        self._file, self._known = file, {**os.environ, "HERE": str(file.absolute().parent)}
 
-    def design(self) -> Design:
-        top = self._top
-        collections = tuple(self._collection(*each) for each in self._named("collections"))
-        benchmarks = self._benchmarks(collections)
-        tested: dict[str, tuple[str, ...]] = {each.name: (each.name,) for each in collections}
-        tested |= {each.name: each.collections for each in benchmarks}
-        described = self._named("sets")
-        all_sets = [name for name, _ in described]
-        sets = tuple(self._set(name, value, (tested, all_sets)) for name, value in described)
-        models = tuple(self._model(name, value, sets) for name, value in self._named("models"))
-        _check_largest(top, collections, models)
-        self._check_together(benchmarks, sets, models)
-        measures = top.read("measures", _measures, Design.measures)
-        for key in ("seeds", "sizes"):
-            given = top.get(key)
-            if given is not None and isinstance(given.content, dict):
-                given.table((*(model.name for model in models), "default"))
-        name = top.need("name", "give the experiment a name").text()
-        return Design(name, collections, sets, models, measures, self._report(sets), self._file, benchmarks)
+    def design(self, tree: Any) -> Design:
+        top = self.table(tree, "")
+        known = ("name", "seeds", "measures", "report", *_PARTS)
+        self.check_keys(top, known, "")
+        for key in ("name", "collections", "sets", "models"):
+            if not top.get(key):
+                self.fault(key, "not given", f"write '{key}:'")
+        models = {name: self.table(one, f"models.{name}") for name, one in self.table(top["models"], "models").items()}
+        seeds = {"seeds": top["seeds"]} if "seeds" in top else {}
+        collections = self._named("collections", CollectionDesign, top["collections"])
+        benchmarks = self._named("benchmarks", BenchmarkDesign, top.get("benchmarks") or {})
+        tested = {one.name: (one.name,) for one in collections} | {one.name: one.collections for one in benchmarks}
+        sets = []
+        for one in self._named("sets", SetDesign, top["sets"]):
+            own = (self._among(each, tested, f"sets.{one.name}.collections") for each in one.collections)
+            sets.append(replace(one, collections=tuple(dict.fromkeys(name for each in own for name in tested[each]))))
+        design = Design(
+            str(top["name"]), collections, tuple(sets),
+            self._named("models", ModelDesign, {name: seeds | one for name, one in models.items()}),
+            self.value(tuple[str, ...], top.get("measures", Design.measures), "measures"),
+            self._made(ReportDesign, top.get("report") or {}, "report"), self._file, benchmarks,
+        )  # fmt: skip
+        self._check_together(design)
+        return design
 
-    def _named(self, key: str) -> list[tuple[str, Value]]:
-        value = self._top.need(key, f"declare at least one below '{key}:'")
-        found = list(value.table())
-        if not found:
-            value.fault("nothing in it", f"declare at least one below '{key}:'")
-        for name, each in found:
-            if not _NAME.fullmatch(name):
-                each.fault(f"the name '{name}'", "use letters, digits, '-', '_' and '+'")
-        return found
-
-    def _collection(self, name: str, value: Value) -> CollectionDesign:
-        table = value.table(_OF_COLLECTION)
-        nothing = YamlMapping(Value({}, value.file, value.line, value.path))
-        passages = table.read("passages", lambda each: each.table(("policy", "aggregate")), nothing)
-        return CollectionDesign(
-            name,
-            docs=self._place(table.need("docs", "name the documents")),
-            topics=self._place(table.need("topics", "name the topics")),
-            qrels=self._place(table.need("qrels", "name the judgments")),
-            topic_field=table.read("field", _topic_field, CollectionDesign.topic_field),
-            first_stage=table.read("first_stage", self._first_stage, FirstStageDesign()),
-            depth=table.read("depth", lambda each: each.whole(1), CollectionDesign.depth),
-            policy=passages.read("policy", _policy, CollectionDesign.policy),
-            aggregate=passages.read("aggregate", lambda each: each.choice(_AGGREGATES), CollectionDesign.aggregate),
-            folds=table.read("folds", self._folds, CollectionDesign.folds),
-            fold_seed=table.read("fold_seed", lambda each: each.whole(0), CollectionDesign.fold_seed),
-            leaking_topics=table.read("leaking_topics", self._place, None),
-            rel=table.read("rel", lambda each: each.whole(1), CollectionDesign.rel),
-            measures=table.read("measures", _measures, ()),
-            topic_count=table.read("topic_count", lambda each: each.whole(1), None),
-        )
-
-    def _benchmarks(self, collections: tuple[CollectionDesign, ...]) -> tuple[BenchmarkDesign, ...]:
-        if "benchmarks" not in self._top:
-            return ()
-        by_name = {each.name: each for each in collections}
-        found: list[BenchmarkDesign] = []
-        for name, value in self._named("benchmarks"):
-            table = value.table(_OF_BENCHMARK)
-            listed = table.need("collections", "name the collections that belong together")
-            members = _among(listed, list(by_name))
-            if len(members) < 2:
-                listed.fault("one collection alone", "name two or more; one needs no benchmark")
-            if name in by_name:
-                value.fault(f"'{name}' is a collection, too", "choose another name")
-            if taken := next((each for each in members for other in found if each in other.collections), None):
-                listed.fault(f"'{taken}' is in another benchmark already", "put it in one of them")
+    def _check_together(self, design: Design) -> None:
+        self._checked(lambda: parse_measures(design.measures), "measures")
+        self._among(design.report.baseline, [one.label for one in design.sets], "report.baseline")
+        for model in design.models:
+            for name in model.sets:
+                self._among(name, [one.name for one in design.sets], f"models.{model.name}.sets")
+        for each in design.benchmarks:
+            path = f"benchmarks.{each.name}.collections"
+            every = [one.name for one in design.collections]
+            members = [design.collection(self._among(name, every, path)) for name in each.collections]
             for key in ("rel", "measures", "depth"):
-                values = {str(getattr(by_name[each], key)) for each in members}
-                if len(values) > 1:
-                    listed.fault(f"their {key} differs ({', '.join(sorted(values))})", "score all of them alike")
-            folds = table.read("folds", self._folds, BenchmarkDesign.folds)
-            seed = table.read("fold_seed", lambda each: each.whole(0), BenchmarkDesign.fold_seed)
-            found.append(BenchmarkDesign(name, members, folds, seed))
+                if len({str(getattr(one, key)) for one in members}) > 1:
+                    self.fault(path, f"their {key} differs", "score all of them alike")
+            for one in design.sets:
+                inside = [name for name in each.collections if name in one.collections]
+                if 0 < len(inside) < len(members):
+                    fault = f"only {', '.join(inside)} of the benchmark {each.name}"
+                    self.fault(f"sets.{one.name}.collections", fault, f"test on all of it: {each.name}")
+
+    def _named(self, key: str, kind: type[D], tree: Any) -> tuple[D, ...]:
+        found = []
+        for name, value in self.table(tree, key).items():
+            if not _NAME.fullmatch(str(name)):
+                self.fault(key, f"the name '{name}'", "use letters, digits, '-', '_' and '+'")
+            found.append(self._made(kind, value, f"{key}.{name}", name=str(name)))
         return tuple(found)
 
-    def _check_together(
-        self, benchmarks: tuple[BenchmarkDesign, ...], sets: tuple[SetDesign, ...], models: tuple[ModelDesign, ...]
-    ) -> None:
-        """Refuses a set that is tested on a part of a benchmark, or a checkpoint that would stand for two models."""
-        described = self._top.need("sets", "").table()
-        for one in sets:
-            value = described.need(one.name, "").table()
-            for each in benchmarks:
-                inside = [name for name in each.collections if name in one.collections]
-                if 0 < len(inside) < len(each.collections):
-                    fault = f"only {', '.join(inside)} of the benchmark {each.name}"
-                    value.need("for", "").fault(fault, f"test on all of it: {each.name}")
-            taken = [model.name for model in models if not model.sets or one.name in model.sets]
-            if one.checkpoint is not None and len(taken) > 1:
-                fault = f"one checkpoint for {len(taken)} models ({', '.join(taken)})"
-                value.need("checkpoint", "").fault(fault, "choose one of them with 'sets' of the others")
+    def _made(self, kind: type[D], tree: Any, path: str, **given: Any) -> D:
+        hinted: Any = kind
+        table, hints = self.table(tree, path), declared(hinted)
+        places = [each for each in fields(hinted) if each.name not in given]
+        self.check_keys(table, [each.name for each in places], path)
+        for each in places:
+            needed = each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING
+            if needed and each.name not in table:
+                self.fault(path, f"no '{each.name}'", "add it")
+        values = {key: self.value(hints[key], value, f"{path}.{key}") for key, value in table.items()}
+        made: D = self._checked(lambda: kind(**given, **values), path)
+        return made
 
-    def _first_stage(self, value: Value) -> FirstStageDesign:
-        table = value.table(("run", "model", "preset", "parameters"))
-        if "run" in table:
-            if len(table) > 1:
-                value.fault("a run, and how to search", "give one of them")
-            return FirstStageDesign(self._place(table.need("run", "")))
-        model = table.read("model", lambda each: each.choice(MODELS), FirstStageDesign.model)
-        preset = table.read("preset", lambda each: each.choice(list(PRESETS)), FirstStageDesign.preset)
-        parameters: dict[str, Any] = table.read("parameters", lambda each: each.table().value.plain(), {})
-        value.checked(lambda: model_of(preset, model, parameters))
-        return FirstStageDesign(None, model, preset, parameters)
+    def value(self, hint: Any, value: Any, path: str) -> Any:  # noqa: PLR0911 - one for each kind
+        """A value of the file as the annotation asks for."""
+        origin, arguments = get_origin(hint), get_args(hint)
+        if origin is Annotated:
+            return self.value(arguments[0], value, path)
+        if origin in (typing.Union, types.UnionType):
+            if value is None and type(None) in arguments:
+                return None
+            own = [each for each in arguments if each is not type(None)]
+            return self.value(own[0] if len(own) == 1 or isinstance(value, int) else own[-1], value, path)
+        if origin is tuple:
+            many = value if isinstance(value, list | tuple) else [value]
+            return tuple(self.value(arguments[0], each, path) for each in many)
+        if isinstance(origin, type) and issubclass(origin, Mapping):
+            return self.table(value, path)
+        if hint is int and (isinstance(value, bool) or not isinstance(value, int)):
+            self.fault(path, f"expected an integer, got '{value}'", "write a number")
+        if hint is str:
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                self.fault(path, "no text", "write a text here")
+            return str(value)
+        return value
 
-    def _folds(self, value: Value) -> int | str:
-        if isinstance(value.content, int) and not isinstance(value.content, bool):
-            return value.whole(2)
-        return self._place(value)
+    def filled(self, value: Any, path: str) -> Any:
+        """The tree with the variables of its texts replaced."""
+        if isinstance(value, dict):
+            return {key: self.filled(each, f"{path}.{key}".lstrip(".")) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self.filled(each, path) for each in value]
+        if not isinstance(value, str):
+            return value
+        for name in _VARIABLE.findall(value):
+            if name not in self._known:
+                self.fault(path, f"the variable {name} is not set", "set it")
+        return _VARIABLE.sub(lambda match: self._known[match[1]], value)
 
-    def _set(self, name: str, value: Value, known: tuple[Mapping[str, tuple[str, ...]], list[str]]) -> SetDesign:
-        collections, sets = known
-        table = value.table(_OF_SET)
-        kind = table.need("kind", f"one of {', '.join(KINDS)}").choice(KINDS)
-        listed = table.need("for", "name the collections it is for").items()
-        tested = dict.fromkeys(name for each in listed for name in collections[each.choice(list(collections))])
-        if sum(key in table for key in ("instances", "build", "checkpoint")) != 1:
-            remedy = "name a source of instances, or say how to build them, or name a checkpoint that is not trained"
-            value.fault("needs either 'instances' or 'build' (or 'checkpoint')", remedy)
-        build = table.read("build", lambda each: self._build(each, kind, sets), None)
-        sizes = table.read("sizes", _sizes, self._top.read("sizes", lambda each: _by_default(each, _sizes), ()))
-        if build is not None and not sizes:
-            value.fault("no sizes", "write sizes: [1000, 2000]; sets that are built here need them")
-        default = kind if kind in ("none", "leak", *TEST_KINDS) else name
-        checkpoint = table.read("checkpoint", self._model_place, None)
-        if checkpoint is not None and "sizes" in table:
-            table.need("sizes", "").fault("a checkpoint is not trained", "leave the sizes out")
-        one = SetDesign(
-            name,
-            kind,
-            tuple(tested),
-            () if checkpoint is not None else sizes,
-            table.read("instances", self._place, None),
-            table.read("topics", self._place, None),
-            table.read("docs", self._place, None),
-            build,
-            table.read("label", Value.text, default),
-            checkpoint,
-        )
-        self._check_placeholders(one, value)
-        return one
+    def changed(self, tree: Any, keys: list[str], value: Any, path: str) -> dict[Any, Any]:
+        """The tree with another value below some keys."""
+        table = self.table(tree, path)
+        return {**table, keys[0]: self.changed(table.get(keys[0]), keys[1:], value, path) if keys[1:] else value}
 
-    def _check_placeholders(self, one: SetDesign, value: Value) -> None:
-        if wrong := [each for each in one.placeholders if each not in PLACEHOLDERS]:
-            known = " and ".join(f"{{{each}}}" for each in PLACEHOLDERS)
-            value.fault(f"there is no value for {{{wrong[0]}}}", f"known: {known}")
-        if one.placeholders and one.kind in ("leak", *TEST_KINDS):
-            fault = f"other rows for each {one.placeholders[0]}"
-            value.fault(fault, "a leak is the same for all trainings: give one set of rows")
-        fill = (one.build or {}).get("fill")
-        other = self._top.need("sets", "").table().get(str(fill))
-        if other is not None and PLACEHOLDER.search(str(other.plain())):
-            value.fault(f"'{fill}' has other rows for each training", "fill from a set with one draw")
+    def table(self, value: Any, path: str) -> dict[Any, Any]:
+        if not isinstance(value, dict):
+            self.fault(path, "no mapping", "write 'key: value' lines below it")
+        return value
 
-    def _build(self, value: Value, kind: str, sets: list[str]) -> dict[str, Any]:
-        table = value.table(_OF_BUILD)
-        if kind == "other":
-            value.fault("sets of the kind other are not built", "give their 'instances'")
-        built = {key: self._build_value(key, each, sets) for key, each in table}
-        given = {key: tuple(each) if key in _MANY else each for key, each in built.items() if key != "seed"}
-        table.read("seed", lambda each: each.content == "{seed}" or each.whole(0), 0)
-        value.checked(lambda: BuildOptions.flat(given).check(kind))
-        return built
+    def check_keys(self, table: Mapping[Any, Any], known: Iterable[str], path: str) -> None:
+        for key in table:
+            self._among(key, list(known), path, "unknown key")
 
-    def _build_value(self, key: str, value: Value, sets: list[str]) -> Any:
-        if key == "fill" and value.content in sets:
-            return value.content
-        if key in _MANY:
-            return [self._place(each) if key in BUILD_PLACES else each.text() for each in value.items()]
-        return self._place(value) if key in BUILD_PLACES else value.plain()
+    def _among(self, value: Any, choices: Iterable[str], path: str, what: str = "unknown") -> str:
+        known = list(choices)
+        if value not in known:
+            near = difflib.get_close_matches(str(value), known, 1)
+            self.fault(
+                path, f"{what} '{value}'", f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
+            )
+        return str(value)
 
-    def _model(self, name: str, value: Value, sets: tuple[SetDesign, ...]) -> ModelDesign:
-        table = value.table(_OF_MODEL)
-        model = self._model_place(table.need("model", "name one: knrm, monot5:t5-base, …"))
-        recipe = table.read("recipe", lambda each: each.choice(list(RECIPES)), None)
-        changes: dict[str, Any] = table.read("changes", lambda each: each.table().value.plain(), {})
-        _check_changes(table, model, recipe, changes)
-        only = table.read("sets", lambda each: _among(each, [one.name for one in sets]), ())
-        sizes = table.read("sizes", _sizes, self._of_model("sizes", name, _sizes, ()))
-        taken = [one for one in sets if not only or one.name in only]
-        known = {size for one in taken for size in one.sizes}
-        if sizes and not known & set(sizes) and all(one.sizes for one in taken):
-            value.fault(f"no set has a size of {', '.join(map(str, sizes))}", "choose among the sizes of the sets")
-        return ModelDesign(
-            name,
-            model,
-            recipe,
-            changes,
-            table.read("vectors", self._vectors, ModelDesign.vectors),
-            table.read("aggregate", lambda each: cast(tuple[Aggregation, ...], _among(each, _AGGREGATES)), ()),
-            table.read("policy", _policy, None),
-            table.read("depth", lambda each: each.whole(1), None),
-            table.read("seeds", _seeds, self._of_model("seeds", name, _seeds, ModelDesign.seeds)),
-            sizes,
-            only,
-            table.read("gpus", Value.number, ModelDesign.gpus),
-            table.read("cpus", lambda each: each.whole(1), ModelDesign.cpus),
-        )
+    def _checked(self, read: Any, path: str) -> Any:
+        """What a function gives; its errors are named as faults of the keys."""
+        try:
+            return read()
+        except InputError as error:
+            if error.where == str(self._file):
+                raise
+            own = f"{path}.{error.option}" if isinstance(error, OptionError) else path
+            self.fault(own, error.fault.replace("`", ""), error.remedy.replace("`", ""))
+        except TruerankError as error:
+            self.fault(path, error.fault, error.remedy)
 
-    def _of_model(self, key: str, name: str, read: Any, default: Any) -> Any:
-        """What the top of the file says of a model: a list for all, or a mapping with a list for some."""
-        given = self._top.get(key)
-        if given is None or (key == "sizes" and not isinstance(given.content, dict)):
-            return default
-        if not isinstance(given.content, dict):
-            return read(given)
-        table = given.table()
-        return table.read(name, read, table.read("default", read, default) if key == "seeds" else default)
-
-    def _report(self, sets: tuple[SetDesign, ...]) -> ReportDesign:
-        usual = next((_REPORT_OF_KIND[one.kind] for one in sets if one.kind in _REPORT_OF_KIND), "leakage")
-        value = self._top.get("report")
-        labels = list(dict.fromkeys(one.label for one in sets))
-        first = labels[0] if ReportDesign.baseline not in labels else ReportDesign.baseline
-        if value is None:
-            return ReportDesign(cast(ReportKind, usual), first)
-        table = value.table(("kind", "baseline", "memorisation_size"))
-        return ReportDesign(
-            cast(ReportKind, table.read("kind", lambda each: each.choice(REPORTS), usual)),
-            table.read("baseline", lambda each: each.choice(labels), first),
-            table.read("memorisation_size", lambda each: _sizes(each)[0], None),
-        )
-
-    def _place(self, value: Value) -> str:
-        text = value.text()
-        if value.checked(lambda: grammar.parse(text)).scheme != "file":
-            return text
-        return os.path.normpath(self._base(value) / Path(text).expanduser())
-
-    def _model_place(self, value: Value) -> str:
-        text = value.text()
-        kind, separator, place = text.rpartition(":")
-        is_path = place.startswith((".", "/", "~")) or (self._base(value) / place).is_dir()
-        if not is_path or is_drawn(text):
-            return text
-        return kind + separator + os.path.normpath(self._base(value) / Path(place).expanduser())
-
-    def _vectors(self, value: Value) -> str:
-        return value.text() if value.text() == "packaged" else self._place(value)
-
-    def _base(self, value: Value) -> Path:
-        return Path.cwd() if value.file == "--set" else self._folder
-
-
-def _topic_field(value: Value) -> str:
-    for part in value.text().split("+"):
-        if part.strip() not in _FIELDS:
-            value.fault(f"topics have no '{part.strip()}'", f"one of {', '.join(_FIELDS)}, joined by +")
-    return value.text()
-
-
-def _policy(value: Value) -> str:
-    return value.checked(lambda: policy_named(value.text())).name
-
-
-def _sizes(value: Value) -> tuple[int, ...]:
-    sizes = []
-    for each in value.items():
-        size = each.whole(2)
-        if size % 2:
-            each.fault(f"{size} instances", "give an even number: a query's two documents are two instances")
-        sizes.append(size)
-    if len(set(sizes)) < len(sizes) or not sizes:
-        value.fault("no sizes, or one that occurs twice", "give each size once")
-    return tuple(sorted(sizes))
-
-
-def _by_default(value: Value, read: Any) -> Any:
-    if not isinstance(value.content, dict):
-        return read(value)
-    return value.table().read("default", read, ())
-
-
-def _seeds(value: Value) -> tuple[int, ...]:
-    seeds = tuple(each.whole(0) for each in value.items())
-    if len(set(seeds)) < len(seeds) or not seeds:
-        value.fault("no seeds, or one that occurs twice", "give each seed once")
-    return seeds
-
-
-def _among(value: Value, choices: Any) -> tuple[str, ...]:
-    found = tuple(each.choice(choices) for each in value.items())
-    if len(set(found)) < len(found):
-        value.fault("one that occurs twice", "give each once")
-    return found
-
-
-def _measures(value: Value) -> tuple[str, ...]:
-    texts = tuple(each.text() for each in value.items())
-    for each, text in zip(value.items(), texts, strict=True):
-        each.checked(lambda text=text: parse_measures(text))  # type: ignore[misc]
-    if not texts:
-        value.fault("no measures", "write [nDCG@10]")
-    return texts
-
-
-def _check_largest(
-    top: YamlMapping, collections: tuple[CollectionDesign, ...], models: tuple[ModelDesign, ...]
-) -> None:
-    """Refuses the largest score of documents that are not cut: it would be that of the only passage."""
-    remedy = "name a policy that cuts documents, such as sliding:150:75"
-    for one in collections:
-        if one.aggregate == "max" and one.policy == "whole":
-            top.need("collections", "").table().need(one.name, "").fault("max over whole documents", remedy)
-    for model in models:
-        whole = model.policy == "whole" or (model.policy is None and any(one.policy == "whole" for one in collections))
-        if "max" in model.aggregates and whole:
-            top.need("models", "").table().need(model.name, "").fault("max over whole documents", remedy)
-
-
-def _check_changes(table: YamlMapping, model: str, recipe: str | None, changes: Mapping[str, Any]) -> None:
-    if not changes:
-        return
-    of_recipe, _ = divided(changes)
-    value = table.need("changes", "")
-    for _, each in value.table():
-        if isinstance(each.content, list | dict) or each.content is None:
-            each.fault("no single value", "write one number or text")
-    if not of_recipe:
-        return
-    try:
-        chosen = recipe_named(recipe) if recipe else usual_recipe(model)
-    except MissingExtraError:
-        # A design can be read where nothing is trained; names and ranges are those of every recipe.
-        chosen = RECIPES["truerank"]
-    # Together: a batch may be too small for the recipe's own parts, and not for those that are given with it.
-    with contextlib.suppress(InputError):
-        chosen.changed(of_recipe)
-        return
-    for name, each in value.table():
-        if name in of_recipe:
-            each.checked(lambda name=name: chosen.changed({name: of_recipe[name]}))  # type: ignore[misc]
-    value.checked(lambda: chosen.changed(of_recipe))
+    def fault(self, path: str, what: str, remedy: str) -> NoReturn:
+        raise InputError(f"{path}: {what}" if path else what, remedy, where=self._file)

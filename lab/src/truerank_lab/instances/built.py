@@ -1,29 +1,22 @@
-"""A built training set: its folder, what it holds, and its rows by size."""
+"""A built training set: its folder, and what it holds."""
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import polars as pl
 
-from truerank.core.plain import plain
 from truerank.core.result import Result, Summary, summarises
 from truerank.core.tables import Column, Table
 from truerank.errors import InputError
 from truerank.loading import json_file
-from truerank.options import Flag, command
-from truerank.records import Input
-from truerank.text.normalising import normalise
-from truerank.work.artifacts import Artifacts, atomic_path, written_by
+from truerank.work.artifacts import Artifacts, written_by
 from truerank.work.blocks import BlockStore
-from truerank.work.runs import run as started
 from truerank_lab.instances.draws import SCHEMA
-from truerank_lab.instances.options import Format
 
 TABLE: Final = "instances.parquet"
 #: What is said of the set besides its rows.
@@ -32,12 +25,6 @@ COMMAND: Final = "instances build"
 _REMEDY: Final = "give the folder that 'truerank-lab build --out' wrote to the end"
 #: Rows that are held in memory at once, and rows of a group in the table.
 ROWS: Final = 1000
-_ENDINGS: Final = {
-    "jsonl": "instances-{size}.jsonl",
-    "parquet": "instances-{size}.parquet",
-    "sentence-transformers": "sentence-transformers-{size}.jsonl",
-    "triples": "triples-{size}.tsv",
-}
 
 
 def write_rows(artifacts: Artifacts, blocks: Iterator[pl.DataFrame], folder: Path, extra: dict[str, Any]) -> int:
@@ -56,91 +43,6 @@ def write_rows(artifacts: Artifacts, blocks: Iterator[pl.DataFrame], folder: Pat
     artifacts.lazy_parquet(TABLE, pl.scan_ipc(files, glob=False), ROWS)
     store.remove()
     return written
-
-
-def export_name(form: Format, size: int) -> str:
-    return _ENDINGS[form].format(size=size)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Export(Result, shown_in="truerank_lab.instances.built"):
-    """A set, or a size of it, as another program reads it.
-
-    Attributes:
-        out: the file.
-        file_format: how it is written.
-        size: in instances; None for the whole set.
-    """
-
-    out: Path
-    file_format: Format
-    size: int | None
-
-
-@command
-def export(
-    folder: Annotated[Built | str | Path, Flag(metavar="DIR", positional=True, reads=str)],
-    *,
-    file_format: Format,
-    size: Annotated[int | None, Flag(metavar="N")] = None,
-    out: Annotated[str | Path, Flag(metavar="FILE", reads=Path)],
-) -> Export:
-    """Writes a built set as other programs read it.
-
-    jsonl and parquet hold all columns; sentence-transformers is JSONL with anchor, positive, negative; triples is TSV
-    of query, relevant, non-relevant text as MS MARCO has it, in which tabs and line ends of the texts become blanks.
-
-    Args:
-        folder: what `instances build` wrote. In Python also the set.
-        file_format: all columns, or what other programs read.
-        size: in instances; by default the whole set.
-        out: the file, with a manifest beside it.
-
-    Returns:
-        What was written.
-
-    Raises:
-        InputError: no set there, or a size that it does not have.
-
-    Examples:
-
-        truerank instances export none/ --size 1000 --file-format sentence-transformers --out none-1000.jsonl
-    """
-    built = folder if isinstance(folder, Built) else open_built(folder)
-    target = Path(out)
-    table = Input(built.folder.name, str(built.folder), "folder", built.rows, built.artifacts.get(TABLE, ""))
-    options = {"file_format": file_format, "size": size}
-    with started("instances export", (table,), options, target, file=True) as job:
-        write_export(built, file_format, target, size)
-        job.note(target.name)
-    return Export(target, file_format, size)
-
-
-def write_export(built: Built, form: Format, target: Path, size: int | None = None) -> None:
-    """Writes a set, or the beginning of one, in a format."""
-    rows = built.rows if size is None else size // 2
-    if size is not None and (size % 2 or not 0 < rows <= built.rows):
-        fault = f"there are {2 * built.rows:,} instances, not {size:,}"
-        raise InputError(fault, "give an even number up to that", where=built.folder)
-    frame = built.lazy().head(rows)
-    with atomic_path(target) as temporary:
-        if form == "parquet":
-            frame.sink_parquet(temporary, compression="zstd", statistics=True, row_group_size=ROWS, maintain_order=True)
-        else:
-            with temporary.open("w", encoding="utf-8", newline="\n") as stream:
-                for line in _lines(frame, form):
-                    stream.write(line)
-
-
-def _lines(frame: pl.LazyFrame, form: str) -> Iterator[str]:
-    texts = ["query", "relevant", "nonrelevant"]
-    wanted = frame if form == "jsonl" else frame.select(texts)
-    if form == "sentence-transformers":
-        wanted = wanted.rename(dict(zip(texts, ("anchor", "positive", "negative"), strict=True)))
-    for block in wanted.collect_batches(chunk_size=ROWS, maintain_order=True):
-        for row in block.iter_rows(named=True):
-            line = "\t".join(map(normalise, row.values())) if form == "triples" else json.dumps(row, ensure_ascii=False)
-            yield f"{line}\n"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,12 +70,12 @@ class Built(Result, shown_in="truerank_lab.instances.built"):
         return int(self.about["rows"])
 
     def lazy(self) -> pl.LazyFrame:
-        """The rows of the largest size, in order, not yet read; columns as in `drawing.SCHEMA`."""
+        """The rows of the largest size, in order, not yet read; columns as in `draws.SCHEMA`."""
         return pl.scan_parquet(self.folder / TABLE, glob=False)
 
 
 def open_built(folder: str | Path) -> Built:
-    """Opens the folder that `instances build` wrote.
+    """Opens the folder that `build` wrote.
 
     Raises:
         InputError: there is none, or it is broken.
@@ -182,7 +84,6 @@ def open_built(folder: str | Path) -> Built:
     manifest, about = (_object(folder, name) for name in ("manifest.json", SUMMARY))
     if manifest.get("command") != COMMAND:
         raise InputError("no manifest of a training set", _REMEDY, where=folder / "manifest.json")
-    # A table with other rows can be opened, so that `instances stats` says what is wrong with them.
     if not (folder / TABLE).is_file():
         raise InputError(f"no {TABLE} here", _REMEDY, where=folder)
     with written_by(COMMAND, folder, SUMMARY):
@@ -222,8 +123,3 @@ def _built(built: Built) -> Summary:
     )
     facts = {"folder": str(built.folder), **about, "artifacts": dict(built.artifacts)}
     return Summary((table, f"written: {built.folder / TABLE}"), facts)
-
-
-@summarises(Export)
-def _export(found: Export) -> Summary:
-    return Summary((f"written: {found.out}",), plain(found), notes=(f"format: {found.file_format}",))

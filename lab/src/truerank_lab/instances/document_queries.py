@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from truerank.arrays import among
 from truerank.core.result import Result, Summary, summarises
-from truerank.errors import InputError, OptionError
-from truerank.options import Flag, Options, Range, command
+from truerank.errors import InputError
+from truerank.options import Flag, command
 from truerank.records import Document
 from truerank.sources.blocks import QueryBlock, SourceCounts
 from truerank.sources.documents import DocumentSource, open_documents
@@ -27,6 +27,9 @@ from truerank.work.runs import run as started
 from truerank_lab.instances.draws import Keyed
 
 _PREFIX: Final = "doc-"
+#: Words that make the query where a document has no title, and words that must be left of it.
+_WORDS: Final = 8
+_REST: Final = 20
 
 
 class MadeQuery(NamedTuple):
@@ -36,39 +39,21 @@ class MadeQuery(NamedTuple):
     rest: str
 
 
-@dataclass(frozen=True)
-class CutRule(Options):
-    """How a document becomes a query and a document.
+def divided(document: Document, ends: str) -> MadeQuery | None:
+    """The title and the body of a document; without a title its first words and the words behind them; None for a
+    record that has a title only.
 
-    Attributes:
-        words: words that make the query where a document has no title.
-        rest: words that must be left of the document; records with fewer have a title only and make no query.
-        ends: a regular expression; what stands behind its first match counts neither as query nor as rest.
+    What stands behind the first match of the regular expression `ends` counts neither as query nor as text.
     """
-
-    words: Annotated[int, Range(at_least=1)] = 8
-    rest: Annotated[int, Range(at_least=1)] = 20
-    ends: Annotated[str, Flag(metavar="REGEX")] = ""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        try:
-            re.compile(self.ends)
-        except re.error as error:
-            raise OptionError("ends", f"'{self.ends}' is not a regular expression ({error})", "correct it") from error
-
-    def __call__(self, document: Document) -> MadeQuery | None:
-        """The title and the body; without a title the first words and the words behind them; None for a record that
-        has a title only."""
-        body = normalise(document.body)
-        match = re.search(self.ends, body) if self.ends else None
-        own, tail = (body, "") if match is None else (body[: match.start()], body[match.start() :])
-        title, words = normalise(document.title), own.split()
-        if title:
-            return MadeQuery(title, body) if len(words) >= self.rest else None
-        if len(words) < self.words + self.rest:
-            return None
-        return MadeQuery(" ".join(words[: self.words]), " ".join([*words[self.words :], *tail.split()]))
+    body = normalise(document.body)
+    match = re.search(ends, body) if ends else None
+    own, tail = (body, "") if match is None else (body[: match.start()], body[match.start() :])
+    title, words = normalise(document.title), own.split()
+    if title:
+        return MadeQuery(title, body) if len(words) >= _REST else None
+    if len(words) < _WORDS + _REST:
+        return None
+    return MadeQuery(" ".join(words[:_WORDS]), " ".join([*words[_WORDS:], *tail.split()]))
 
 
 class DocumentQueries:
@@ -76,12 +61,12 @@ class DocumentQueries:
 
     Args:
         docs: the collection.
-        rule: how a document is divided.
+        ends: what stands behind its first match is not counted.
     """
 
-    def __init__(self, docs: str | DocumentSource, rule: CutRule) -> None:
+    def __init__(self, docs: str | DocumentSource, ends: str) -> None:
         self._docs = open_documents(docs) if isinstance(docs, str) else docs
-        self._rule = rule
+        self._ends = ends
         self._counts = SourceCounts()
 
     @property
@@ -102,7 +87,7 @@ class DocumentQueries:
     @property
     def fingerprint(self) -> str:
         """The identity of the collection and of the rule."""
-        return f"{self._docs.fingerprint};words={self._rule.words};rest={self._rule.rest};ends={self._rule.ends}"
+        return f"{self._docs.fingerprint};ends={self._ends}"
 
     @staticmethod
     def query_of(doc_id: str) -> str:
@@ -122,15 +107,15 @@ class DocumentQueries:
         """
         read = skipped = 0
         for block in self._docs.batches(size):
-            made = [(document.doc_id, self._rule(document)) for document in block]
+            made = [(document.doc_id, divided(document, self._ends)) for document in block]
             kept = [(self.query_of(doc_id), one.query) for doc_id, one in made if one is not None]
             read, skipped = read + len(block), skipped + len(block) - len(kept)
             if kept:
                 yield QueryBlock([query_id for query_id, _ in kept], [query for _, query in kept])
         self._counts = SourceCounts(read=read, skipped=skipped)
         if read == skipped:
-            fault = f"none of {read:,} documents leaves {self._rule.rest} words beside its title or first words"
-            raise InputError(fault, "lower `rest` or `words`", where=self.spec.location)
+            fault = f"none of {read:,} documents leaves {_REST} words beside its title or first words"
+            raise InputError(fault, "give a collection with longer texts", where=self.spec.location)
 
     def usable(self, doc_ids: Sequence[str]) -> Sequence[bool]:
         """Which documents have more than a title."""
@@ -167,7 +152,7 @@ class QueryFile(Result, shown_in="truerank_lab.instances.document_queries"):
 def queries(
     docs: Annotated[str, Flag(metavar="SRC", positional=True)],
     *,
-    cut: CutRule = CutRule(),
+    ends: Annotated[str, Flag(metavar="REGEX")] = "",
     out: Annotated[str | Path, Flag(metavar="FILE", reads=Path)],
 ) -> QueryFile:
     """Writes the queries that a collection's own documents make, so that they can be audited.
@@ -177,7 +162,7 @@ def queries(
 
     Args:
         docs: the collection.
-        cut: how a document is divided.
+        ends: a regular expression; what stands behind its first match counts neither as query nor as text.
         out: lines: id TAB query; the ids are those of the training sets. A manifest lies beside it.
 
     Returns:
@@ -190,8 +175,8 @@ def queries(
 
         truerank-lab queries docs.trec.gz --out queries.tsv
     """
-    source, target = DocumentQueries(docs, cut), Path(out)
-    with started("instances queries", inputs_of(docs=docs), {"cut": cut}, target, file=True) as job:
+    source, target = DocumentQueries(docs, ends), Path(out)
+    with started("instances queries", inputs_of(docs=docs), {"ends": ends}, target, file=True) as job:
         with atomic_path(target) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
             for block in source.batches():
                 stream.writelines(

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from bisect import insort
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
@@ -18,11 +15,9 @@ from numpy.typing import NDArray
 
 from truerank import lexical
 from truerank.arrays import SPREAD, frame_schema, mixed
-from truerank.errors import InputError
 from truerank.records import Query
 from truerank.sources.blocks import QueryBlock, SourceCounts
 from truerank.sources.grammar import SourceSpec
-from truerank.sources.runs import run_frames
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import digest
 from truerank.work.kept import keep_frame, kept_frame
@@ -224,79 +219,21 @@ class FoundNegative(NamedTuple):
 Negatives: TypeAlias = dict[str, tuple[FoundNegative, ...]]
 
 
-class FirstStage(Protocol):
-    """A ranking of documents for queries."""
-
-    def negatives(self, asked: Sequence[Asked], keys: Keyed, usable: Usable, count: int = 1) -> Negatives:
-        """For each query some of its best documents, at random; queries without any are absent."""
-
-    def known(self, doc_ids: Collection[str]) -> Collection[str]:
-        """Which of these documents the collection holds; all of them where the first stage does not know."""
-
-
-class _Ranking(NamedTuple):
-    """How many documents a ranking has, and the id of the one at a place: ids are looked up when they are drawn."""
-
-    size: int
-    doc_id: Callable[[int], str]
-
-
-class RunStage:
-    """The rankings of a run file to depth `top_k`; it is read once for all queries."""
-
-    def __init__(self, path: str, top_k: int) -> None:
-        self._path, self._top_k = path, top_k
-
-    def negatives(self, asked: Sequence[Asked], keys: Keyed, usable: Usable, count: int = 1) -> Negatives:
-        by_id = {one.query_id: one for one in asked}
-        ids = pl.Series(sorted(by_id), dtype=pl.String).implode()
-        best: defaultdict[str, list[tuple[int, FoundNegative]]] = defaultdict(list)
-        first: int | None = None
-        for frame in run_frames(self._path, ("topic_id", "doc_id", "rank")):
-            if first is None:
-                first = 0 if frame["rank"].min() == 0 else 1  # some runs count ranks from 0
-            own = frame.filter(pl.col("topic_id").is_in(ids), pl.col("rank") < self._top_k + first)
-            own = own.filter(pl.Series(usable(own["doc_id"].to_list()), dtype=pl.Boolean)) if len(own) else own
-            for (query_id,), part in own.group_by("topic_id", maintain_order=True):
-                query, kept = by_id[str(query_id)], best[str(query_id)]
-                ranks = part["rank"].to_numpy() + (1 - first)
-                numbers = keys.of_places(query.text, ranks)
-                for place in np.argsort(numbers, kind="stable").tolist():
-                    doc_id = part["doc_id"][place]
-                    number = int(numbers[place])
-                    if len(kept) == count and kept[-1][0] <= number:
-                        break
-                    if doc_id not in query.barred:
-                        insort(kept, (number, FoundNegative(doc_id, int(ranks[place]))))
-                        del kept[count:]
-        return {query_id: tuple(one for _, one in best[query_id]) for query_id in by_id if query_id in best}
-
-    def known(self, doc_ids: Collection[str]) -> Collection[str]:
-        return doc_ids
-
-
-class IndexStage:
+class FirstStage:
     """Rankings to depth `top_k`, searched in the index of `folder` for the queries that were drawn.
 
     They are kept in blocks in `cache`, whose name stands for all that they depend on, until the set is built.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        model: lexical.Model | lexical.Expansion,
-        top_k: int,
-        *,
-        cache: Path,
-        workers: int,
-        progress: Progress,
+        self, folder: Path, model: lexical.Model | lexical.Expansion, top_k: int, *, cache: Path, progress: Progress
     ) -> None:
         self._index = lexical.open_index(folder)
         self._searcher = lexical.Searcher(self._index)
-        self._model, self._top_k, self._cache = model, top_k, cache
-        self._workers, self._progress = workers, progress
+        self._model, self._top_k, self._cache, self._progress = model, top_k, cache, progress
 
     def negatives(self, asked: Sequence[Asked], keys: Keyed, usable: Usable, count: int = 1) -> Negatives:
+        """For each query some of its best documents, at random; queries without any are absent."""
         self._progress.start("searching for non-relevant documents", len(asked))
         found: Negatives = {}
         for start in range(0, len(asked), _STAGE_BLOCK):
@@ -307,6 +244,7 @@ class IndexStage:
         return found
 
     def known(self, doc_ids: Collection[str]) -> Collection[str]:
+        """Which of these documents the collection holds."""
         wanted, total = frozenset(doc_ids), len(self._index)
         there: set[str] = set()
         for start in range(0, total, _IDS):
@@ -318,45 +256,21 @@ class IndexStage:
         path = self._cache / f"negatives-{name[:32]}.arrow"
         if (known := kept_frame(path)) is not None:
             return known
-        rows = [
-            (one.query_id, *best)
-            for one, ranking in zip(asked, self._rankings(asked), strict=True)
-            for best in islice(_drawn(one, ranking, keys, usable), count)
-        ]
+        rows = [(one.query_id, *best) for one in asked for best in islice(self._drawn(one, keys, usable), count)]
         frame = pl.DataFrame(rows, schema=_FOUND, orient="row")
         keep_frame(path, frame)
         return frame
 
-    def _rankings(self, asked: Sequence[Asked]) -> Iterator[_Ranking]:
-        if self._workers == 1:
-            for one in asked:
-                found = lexical.retrieve(self._searcher, self._model, one.text, self._top_k)
-                numbers = [] if found is None else found.documents.tolist()
-                yield _Ranking(len(numbers), partial(_id_at, self._index, numbers))
-            return
-        queries = [lexical.TopicQuery(str(place), one.text) for place, one in enumerate(asked)]
-        try:
-            run = lexical.search(self._searcher, queries, self._model, k=self._top_k, workers=self._workers).run
-        except InputError:  # not one of these queries has a term of the collection
-            run = pl.DataFrame(schema={"topic_id": pl.String, "doc_id": pl.String})
-        lists: Mapping[str, list[str]] = dict(run.group_by("topic_id", maintain_order=True).agg("doc_id").iter_rows())
-        for query in queries:
-            doc_ids = lists.get(query.topic_id, [])
-            yield _Ranking(len(doc_ids), doc_ids.__getitem__)
-
-
-def _id_at(index: lexical.Index, numbers: Sequence[int], place: int) -> str:
-    return index.doc_id(numbers[place])
+    def _drawn(self, asked: Asked, keys: Keyed, usable: Usable) -> Iterator[FoundNegative]:
+        """The documents that may be drawn, in random order; their ids are looked up when they are drawn."""
+        best = lexical.retrieve(self._searcher, self._model, asked.text, self._top_k)
+        ranking = [] if best is None else best.documents.tolist()
+        numbers = keys.of_places(asked.text, np.arange(1, len(ranking) + 1))
+        for place in np.argsort(numbers, kind="stable").tolist():
+            doc_id = self._index.doc_id(ranking[place])
+            if doc_id not in asked.barred and usable([doc_id])[0]:
+                yield FoundNegative(doc_id, place + 1)
 
 
 def everything(doc_ids: Sequence[str]) -> Sequence[bool]:
     return [True] * len(doc_ids)
-
-
-def _drawn(asked: Asked, ranking: _Ranking, keys: Keyed, usable: Usable) -> Iterator[FoundNegative]:
-    """The documents that may be drawn, in random order."""
-    numbers = keys.of_places(asked.text, np.arange(1, ranking.size + 1))
-    for place in np.argsort(numbers, kind="stable").tolist():
-        doc_id = ranking.doc_id(place)
-        if doc_id not in asked.barred and usable([doc_id])[0]:
-            yield FoundNegative(doc_id, place + 1)

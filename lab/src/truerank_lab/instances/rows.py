@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any, Final, NamedTuple
@@ -19,18 +19,16 @@ from truerank.sources.topics import read_topics
 from truerank.text.normalising import normalise
 from truerank.text.rewordings import SEEN_KINDS, Kind, reword
 from truerank.work.artifacts import hash_file
-from truerank_lab.instances.built import ROWS, TABLE, Built, open_built
+from truerank_lab.instances.built import ROWS, TABLE, open_built
 from truerank_lab.instances.document_queries import DocumentQueries
-from truerank_lab.instances.draws import SCHEMA, Asked, FirstStage, Keyed, QueryKeys, RowDraft, everything
+from truerank_lab.instances.draws import SCHEMA, Asked, FirstStage, Keyed, RowDraft, everything
 from truerank_lab.instances.options import TEST_KINDS, BuildOptions
 from truerank_lab.instances.sources import CollectionTexts, Opened, filled
 from truerank_lab.instances.training_queries import (
     Leak,
-    LeakCandidates,
     Prepared,
     TrainingSources,
     excluded,
-    leaks_above,
     read_candidates,
     spread,
     verified_leaks,
@@ -39,7 +37,8 @@ from truerank_lab.instances.training_queries import (
 
 #: Rewordings that keep what a topic asks for; narrower and broader ones ask for something else.
 REWORDINGS: Final[tuple[Kind, ...]] = (*SEEN_KINDS, "abbreviation", "synonym")
-#: Documents that stand ready in case the collection lacks the first ones.
+#: Rows of each test topic, with different documents, and documents that stand ready in case the collection lacks some.
+_TIMES: Final = 2
 _SPARE: Final = 8
 
 
@@ -68,36 +67,34 @@ def read_judged_topics(options: BuildOptions) -> JudgedTopics:
     if options.topics is None or options.qrels is None:
         raise OptionError("topics", "topics and judgments are missing", "give both")
     spec = parse(options.topics)
-    found = {topic.topic_id: normalise(getattr(topic, options.field)) for topic in read_topics(spec).topics}
+    found = {topic.topic_id: normalise(topic.title) for topic in read_topics(spec).topics}
     texts = {topic_id: text for topic_id, text in found.items() if text}
     judged: dict[str, dict[str, int]] = {}
     for topic_id, doc_id, grade in read_qrels_frame(options.qrels).iter_rows():
         if topic_id in texts:
             judged.setdefault(topic_id, {})[doc_id] = grade
-    bound = options.test_rel
-    judged = {topic: grades for topic, grades in judged.items() if any(grade >= bound for grade in grades.values())}
+    judged = {topic: grades for topic, grades in judged.items() if any(grade > 0 for grade in grades.values())}
     if not judged:
-        fault = f"no topic has a {options.field} and a document judged {bound} or higher"
-        raise InputError(fault, "check topics, judgments, `field` and `test_rel`", where=options.qrels)
-    relevant_only = all(grade >= bound for grades in judged.values() for grade in grades.values())
+        raise InputError(
+            "no topic has a title and a relevant document", "check topics and judgments", where=options.qrels
+        )
+    relevant_only = all(grade > 0 for grades in judged.values() for grade in grades.values())
     return JudgedTopics(spec.name, texts, judged, relevant_only)
 
 
-def plan_topics(
-    topics: JudgedTopics, options: BuildOptions, seed: int, stage: FirstStage | None, *, best_first: bool = False
-) -> list[TopicPlan]:
+def plan_topics(topics: JudgedTopics, seed: int, stage: FirstStage | None, *, best_first: bool) -> list[TopicPlan]:
     """Puts the topics, and the documents of each, into a random order."""
     of_topic, of_document = Keyed(seed, "topics"), Keyed(seed, "test documents")
-    room, bound = options.rows_per_topic + _SPARE, options.test_rel
+    room = _TIMES + _SPARE
     ids = sorted(topics.judged, key=lambda topic: (of_topic(topic), topic))
     asked = [Asked(topic, topics.texts[topic], topics.judged[topic]) for topic in ids]
     searched = {} if stage is None else stage.negatives(asked, of_document, everything, room)
     plans = []
     for topic_id, text, judged in asked:
         ordered = sorted(judged, key=lambda doc_id: (of_document(f"{text}\0{doc_id}"), doc_id))
-        ends = [(doc_id, f"judged {topics.judged[topic_id][doc_id]}") for doc_id in ordered]
-        relevant = [end for end in ends if topics.judged[topic_id][end[0]] >= bound]
-        others = [end for end in ends if topics.judged[topic_id][end[0]] < bound]
+        grades = topics.judged[topic_id]
+        relevant = [(doc_id, f"judged {grades[doc_id]}") for doc_id in ordered if grades[doc_id] > 0]
+        others = [(doc_id, f"judged {grades[doc_id]}") for doc_id in ordered if grades[doc_id] <= 0]
         if stage is not None:
             found = searched.get(topic_id, ())
             in_order = sorted(found, key=lambda one: one.rank) if best_first else found
@@ -117,11 +114,11 @@ class _RowEnds(NamedTuple):
 
 
 def topic_drafts(
-    plans: Sequence[TopicPlan], source: str, kind: str, *, per_topic: int, texts: CollectionTexts, seed: int
+    plans: Sequence[TopicPlan], source: str, kind: str, texts: CollectionTexts, seed: int
 ) -> list[RowDraft]:
-    """The rows: one of each topic, then the second of each, and so on; no document occurs twice in a topic's rows."""
-    rows = [list(_rows(plan, source, _ENDS[kind], texts, seed))[:per_topic] for plan in plans]
-    return [own[turn] for turn in range(per_topic) for own in rows if turn < len(own)]
+    """The rows: one of each topic, then the second of each; no document occurs twice in a topic's rows."""
+    rows = [list(_rows(plan, source, _ENDS[kind], texts, seed))[:_TIMES] for plan in plans]
+    return [own[turn] for turn in range(_TIMES) for own in rows if turn < len(own)]
 
 
 def _rows(plan: TopicPlan, source: str, ends: _EndsOf, texts: CollectionTexts, seed: int) -> Iterator[RowDraft]:
@@ -218,66 +215,68 @@ class Assembled:
 def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
     options, seed = opened.options, opened.seed
     candidates = read_candidates(options.audit)
-    judgments, leaks = _leaks(kind, options, candidates)
-    barred = excluded(candidates, judgments, [name for _, name in opened.sources])
-    training = TrainingSources(opened.lanes, options, seed, barred, opened.barred_documents)
-    lead = _lead(kind, leaks, opened)
-    asked = (options.leaks or 0) if kind != "none" else 0
+    judgments = open_judgments(options.labels) if options.labels else None
+    leaks = _leaks(judgments, options) if kind == "leak" and judgments is not None else []
+    barred = excluded(candidates, judgments, [lane.name for lane in opened.lanes])
+    training = TrainingSources(opened.lanes, lambda: opened.training_stage, seed, barred, opened.barred_documents)
+    topics = read_judged_topics(options) if kind in TEST_KINDS else None
+    plans = [] if topics is None else _plans(topics, kind, opened)
+    asked = options.leaks or 0
     # With fewer leaks than asked for there are more rows without one.
-    drawn = _drawn(training, opened, lead, rows if options.allow_fewer else rows - asked)
-    leaking, about, notes = _lead_rows(lead, drawn, opened, asked)
-    fill = _fill(drawn, rows - len(leaking), opened, barred.texts)
-    if fill.frame is None and not (leaking or fill.drafts):
+    drawn = _drawn(training, opened, leaks, plans, rows if options.allow_fewer else rows - asked)
+    if topics is None:
+        leaking, what = _of_leaks(drawn, seed), "leaking queries with documents"
+    else:
+        leaking = topic_drafts(plans, topics.name, kind, opened.testing_texts, seed)
+        what = f"rows of test topics ({len(topics.judged):,} topics, {_TIMES} rows of each at most)"
+    notes = [_UNJUDGED] if topics is not None and topics.relevant_only else []
+    if len(leaking) < asked:
+        fault = f"{len(leaking):,} {what}, not {asked:,}"
+        if not options.allow_fewer:
+            raise OptionError("leaks", f"there are {fault}", f"ask for `leaks` {len(leaking)}, or give `allow_fewer`")
+        notes.append(f"There are only {fault}.")
+    taken = leaking[:asked]
+    about = {"rows": len(taken), "usable": len(leaking), "topics": len({draft.topic_id for draft in taken})}
+    count = rows - len(taken)
+    drafts, frame, audited = list(taken), None, bool(options.audit)
+    if options.fill is None:
+        fill = _taken(drawn.lanes, count)
+        notes += _too_small(drawn.lanes, fill, count, options.allow_fewer) if fill.empty else []
+        drafts += fill.rows
+    else:
+        frame = _filled_from(options.fill, seed, count, barred.texts)
+        audited |= bool(open_built(options.fill).about["inputs"]["audit"])
+    if frame is None and not drafts:
         lost = "".join(f"; {number:,} {reason}" for reason, number in drawn.skipped.items())
         remedy = "check that queries, judgments and documents belong together"
         raise OptionError("queries", f"no query makes a row{lost}", remedy)
-    audited = bool(options.audit or fill.inputs.get("audit"))
-    unaudited = () if audited else (_UNAUDITED,)
+    inputs = _inputs(opened, training) | {"audit": list(candidates.inputs)}
+    notes += [] if audited else [_UNAUDITED]
+    return Assembled(tuple(drafts), opened, frame, inputs, about if asked else None, drawn.skipped, tuple(notes))
+
+
+def _inputs(opened: Opened, training: TrainingSources) -> dict[str, Any]:
     queries = [
         {
-            "name": name,
-            "source": source.spec.spec,
-            "fingerprint": source.fingerprint,
+            "name": lane.name,
+            "source": lane.source.spec.spec,
+            "fingerprint": lane.source.fingerprint,
             "read": scanned.read,
             "excluded": scanned.excluded,
         }
-        for (source, name), scanned in zip(opened.sources, training.scanned, strict=True)
+        for lane, scanned in zip(opened.lanes, training.scanned, strict=True)
     ]
-    inputs = {"queries": queries, **opened.inputs(), "audit": list(candidates.inputs)}
-    if options.fill is not None:
-        inputs["fill"] = {"folder": options.fill, "sha256": hash_file(Path(options.fill) / TABLE)}
-    drafts, notes = (*leaking, *fill.drafts), (*notes, *fill.notes, *unaudited)
-    return Assembled(drafts, opened, fill.frame, inputs, about, drawn.skipped, notes)
+    fill = opened.options.fill
+    filled_by = {} if fill is None else {"fill": {"folder": fill, "sha256": hash_file(Path(fill) / TABLE)}}
+    return {"queries": queries, **opened.inputs(), **filled_by}
 
 
-@dataclass(frozen=True)
-class _Lead:
-    """What the rows that leak are made of: leaks of training queries, or test topics."""
-
-    kind: str
-    leaks: list[Leak]
-    plans: list[TopicPlan]
-    topics: JudgedTopics | None
-    unjudged: bool = False
-
-
-@dataclass(frozen=True)
-class _Supply:
+class _Supply(NamedTuple):
     """Rows whose texts are there: of each source, and of leaking queries."""
 
     lanes: list[Prepared]
     leaking: list[tuple[Leak, RowDraft]]
     skipped: dict[str, int]
-
-
-@dataclass(frozen=True)
-class _Fill:
-    """The rows without a leak: drawn here, or the rows of another set with what it was made from."""
-
-    drafts: list[RowDraft] = field(default_factory=list)
-    frame: pl.LazyFrame | None = None
-    inputs: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
 
 
 class _Taken(NamedTuple):
@@ -288,58 +287,40 @@ class _Taken(NamedTuple):
     empty: list[int]
 
 
-def _lead(kind: str, leaks: list[Leak], opened: Opened) -> _Lead:
-    topics = read_judged_topics(opened.options) if kind in TEST_KINDS else None
-    if topics is None:
-        return _Lead(kind, leaks, [], None)
+def _plans(topics: JudgedTopics, kind: str, opened: Opened) -> list[TopicPlan]:
     # The positives of leaked queries are documents that nobody judged.
     unjudged = topics.relevant_only or kind == "test-queries"
     stage = opened.testing_stage if unjudged else None
-    plans = plan_topics(topics, opened.options, opened.seed, stage, best_first=kind == "test-queries")
-    return _Lead(kind, leaks, plans, topics, unjudged)
+    return plan_topics(topics, opened.seed, stage, best_first=kind == "test-queries")
 
 
-def _leaks(kind: str, options: BuildOptions, candidates: LeakCandidates) -> tuple[Judgments | None, list[Leak]]:
-    judgments = open_judgments(options.labels, votes=options.votes) if options.labels else None
-    if kind != "leak":
-        return judgments, []
+def _leaks(judgments: Judgments, options: BuildOptions) -> list[Leak]:
     topics = None if options.topics is None else {topic.topic_id for topic in read_topics(options.topics).topics}
-    if options.test_set is not None:
-        names = candidates.table["test"].unique(maintain_order=True).to_list()
-        if options.test_set not in names:
-            fault = f"no test set called '{options.test_set}' among the candidates"
-            raise OptionError("test_set", fault, f"there are {', '.join(names) or 'none'}")
-        table = candidates.table.filter(pl.col("test") == options.test_set)
-        candidates, own = LeakCandidates(table, candidates.inputs), set(table["topic_id"])
-        topics = own if topics is None else topics & own
-    if options.threshold is not None:
-        leaks = leaks_above(candidates, options.threshold, judgments, topics)
-    else:
-        judgments, leaks = verified_leaks(options.labels, topics, options.votes)
+    leaks = verified_leaks(judgments, topics)
     if not leaks:
-        source = "labels" if options.threshold is None else "audit"
-        fault = f"the {source} hold no leak" + ("" if topics is None else f" of the {len(topics):,} topics")
-        raise OptionError("labels", fault, "check labels, topics and `threshold`")
-    return judgments, leaks
+        fault = "the labels hold no leak" + ("" if topics is None else f" of the {len(topics):,} topics")
+        raise OptionError("labels", fault, "check labels and topics")
+    return leaks
 
 
-def _drawn(training: TrainingSources, opened: Opened, lead: _Lead, fill_rows: int) -> _Supply:
+def _drawn(
+    training: TrainingSources, opened: Opened, leaks: list[Leak], plans: Sequence[TopicPlan], fill_rows: int
+) -> _Supply:
     """Draws until there is enough of every source, or it holds no more."""
     options, lanes = opened.options, training.lanes
     share = -(-fill_rows // max(1, len(lanes))) if options.fill is None and lanes else 0
     count = share + 64 + share // 16 if share else 0
     room = 2 * count + 1000 if share else 0
-    looked_for = wanted(lead.leaks) if lead.leaks else QueryKeys()
     while True:
-        training.scan(room, looked_for, opened.progress.start)
+        training.scan(room, wanted(leaks), opened.progress.start)
         prepared = training.rows(count) if share else []
         if any(len(one.drafts) < count and not one.complete for one in prepared):
             room *= _GROWTH
             continue
-        leaking, lost = training.leaking(lead.leaks) if lead.leaks else ([], {})
+        leaking, lost = training.leaking(leaks) if leaks else ([], {})
         drafts = [draft for one in prepared for draft in one.drafts] + [draft for _, draft in leaking]
         own = {doc_id for draft in drafts for doc_id in (draft.relevant_id, draft.nonrelevant_id)}
-        tested = {doc_id for plan in lead.plans for doc_id, _ in (*plan.relevant, *plan.others)}
+        tested = {doc_id for plan in plans for doc_id, _ in (*plan.relevant, *plan.others)}
         same = opened.testing_texts is opened.training_texts
         opened.training_texts.collect(own | tested if same else own)
         if not same:
@@ -365,58 +346,11 @@ def _has_texts(draft: RowDraft, texts: CollectionTexts) -> bool:
     return texts.has(draft.relevant_id) and texts.has(draft.nonrelevant_id)
 
 
-def _lead_rows(
-    lead: _Lead, drawn: _Supply, opened: Opened, asked: int
-) -> tuple[list[RowDraft], dict[str, Any] | None, tuple[str, ...]]:
-    """The rows that leak, of those that can be had; their counts; what a user must know."""
-    if not asked:
-        return [], None, ()
-    drafts, about, notes, what = (
-        _of_leaks(drawn, opened.seed, asked) if lead.topics is None else _of_topics(lead, lead.topics, opened)
-    )
-    if len(drafts) < asked:
-        fault = f"{len(drafts):,} {what}, not {asked:,}"
-        if not opened.options.allow_fewer:
-            remedy = f"ask for `leaks` {len(drafts)}, or give `allow_fewer`"
-            raise OptionError("leaks", f"there are {fault}", remedy)
-        notes = (*notes, f"There are only {fault}.")
-    taken = drafts[:asked]
-    topics = len({draft.topic_id for draft in taken})
-    return taken, {"rows": len(taken), "usable": len(drafts), "topics": topics, **about}, notes
-
-
-def _of_leaks(drawn: _Supply, seed: int, asked: int) -> tuple[list[RowDraft], dict[str, Any], tuple[str, ...], str]:
-    """The rows of leaking queries, spread over the topics; what is to be said of them; what they are called."""
+def _of_leaks(drawn: _Supply, seed: int) -> list[RowDraft]:
+    """The rows of leaking queries, spread over the topics."""
     by_leak = {(leak.topic_id, leak.text or leak.query_id): draft for leak, draft in drawn.leaking}
     ordered = spread((leak for leak, _ in drawn.leaking), seed)
-    verified = sum(leak.verified for leak in ordered[:asked])
-    unverified = min(asked, len(ordered)) - verified
-    notes = (f"{unverified:,} of the leaks are candidates that nobody verified.",) if unverified else ()
-    drafts = [by_leak[leak.topic_id, leak.text or leak.query_id] for leak in ordered]
-    return drafts, {"verified": verified, "unverified": unverified}, notes, "leaking queries with documents"
-
-
-def _of_topics(
-    lead: _Lead, topics: JudgedTopics, opened: Opened
-) -> tuple[list[RowDraft], dict[str, Any], tuple[str, ...], str]:
-    """The rows of test topics; what is to be said of them; what they are called."""
-    times = opened.options.rows_per_topic
-    texts, seed = opened.testing_texts, opened.seed
-    drafts = topic_drafts(lead.plans, topics.name, lead.kind, per_topic=times, texts=texts, seed=seed)
-    negatives = "first stage, unjudged" if lead.unjudged else "judged"
-    notes = (_UNJUDGED,) if topics.relevant_only else ()
-    what = f"rows of test topics ({len(topics.judged):,} topics, {times} rows of each at most)"
-    return drafts, {"rows_per_topic": times, "negatives": negatives}, notes, what
-
-
-def _fill(drawn: _Supply, count: int, opened: Opened, barred: Collection[str]) -> _Fill:
-    options = opened.options
-    if options.fill is not None:
-        frame = _filled_from(options.fill, opened.seed, count, barred)
-        return _Fill(frame=frame, inputs=open_built(options.fill).about["inputs"])
-    taken = _taken(drawn.lanes, count)
-    notes = _too_small(drawn.lanes, taken, count, options.allow_fewer) if taken.empty else []
-    return _Fill(taken.rows, notes=tuple(notes))
+    return [by_leak[leak.topic_id, leak.text or leak.query_id] for leak in ordered]
 
 
 def _taken(lanes: Sequence[Prepared], count: int) -> _Taken:
@@ -452,7 +386,7 @@ def _too_small(lanes: Sequence[Prepared], taken: _Taken, count: int, allow_fewer
 
 def _filled_from(folder: str, seed: int, count: int, barred: Collection[str]) -> pl.LazyFrame:
     """The first rows of a built set without leaks, without those that leak after all."""
-    built: Built = open_built(folder)
+    built = open_built(folder)
     if built.kind != "none" or built.seed != seed:
         fault = f"a set of the kind {built.kind} with seed {built.seed}"
         raise InputError(fault, f"fill with one of the kind none and seed {seed}", where=folder)

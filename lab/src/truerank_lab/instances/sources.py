@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -23,8 +23,8 @@ from truerank.sources.queries import open_queries
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import digest, hash_file
 from truerank.work.progress import Progress
-from truerank_lab.instances.document_queries import CutRule, DocumentQueries, MadeQuery
-from truerank_lab.instances.draws import FirstStage, IndexStage, Queries, RowDraft, RunStage
+from truerank_lab.instances.document_queries import DocumentQueries, MadeQuery, divided
+from truerank_lab.instances.draws import FirstStage, Queries, RowDraft
 from truerank_lab.instances.options import BuildOptions
 from truerank_lab.instances.training_queries import Lane
 
@@ -34,11 +34,11 @@ _BLOCK: Final = 1000
 class CollectionTexts:
     """The texts of one collection's documents, kept in `folder`; `docs` is None where no row needs it.
 
-    `rule` says what is left of a document that makes a query.
+    `ends` says where the text of a document that makes a query ends.
     """
 
-    def __init__(self, docs: str | None, folder: Path, rule: CutRule, progress: Progress) -> None:
-        self._docs, self._folder, self._rule, self._progress = docs, folder, rule, progress
+    def __init__(self, docs: str | None, folder: Path, ends: str, progress: Progress) -> None:
+        self._docs, self._folder, self._ends, self._progress = docs, folder, ends, progress
         self._store: DocumentTexts | None = None
         self._there: frozenset[str] = frozenset()
 
@@ -61,12 +61,12 @@ class CollectionTexts:
 
     def made(self, doc_id: str) -> MadeQuery | None:
         """The query that a document that was collected makes; None where it has a title only."""
-        return next((self._rule(document) for document in self._documents([doc_id])), None)
+        return next((divided(document, self._ends) for document in self._documents([doc_id])), None)
 
     def of(self, doc_ids: Sequence[str], *, cut: bool) -> dict[str, str]:
         """The texts of documents that were collected; `cut` says without the words that make the query."""
         documents = {document.doc_id: document for document in self._documents(doc_ids)}
-        made = {doc_id: self._rule(document) if cut else None for doc_id, document in documents.items()}
+        made = {doc_id: divided(document, self._ends) if cut else None for doc_id, document in documents.items()}
         return {doc_id: documents[doc_id].text if one is None else one.rest for doc_id, one in made.items()}
 
     def _documents(self, doc_ids: Sequence[str]) -> Iterator[Document]:
@@ -84,6 +84,10 @@ def filled(drafts: Sequence[RowDraft], training: CollectionTexts, testing: Colle
         texts[key] = (testing if key[0] else training).of(ids, cut=key[1])
     found = [texts[one.of_test, one.cut] for one in drafts]
     return [(text[one.relevant_id], text[one.nonrelevant_id]) for one, text in zip(drafts, found, strict=True)]
+
+
+#: BM25 as the papers have it.
+_PRESET: Final = "anserini"
 
 
 @dataclass(frozen=True)
@@ -108,133 +112,95 @@ class Opened:
         """Training documents that must not be in a row without a leak."""
         if self.options.exclude_qrels is None:
             return frozenset()
-        return relevant_documents(self.options.exclude_qrels, self.options.test_rel)
-
-    @cached_property
-    def sources(self) -> tuple[tuple[Queries, str], ...]:
-        """The sources of training queries with names that differ."""
-        if self.options.queries_from_documents is not None:
-            made = DocumentQueries(self.options.queries_from_documents, self._rule)
-            return ((made, made.name),)
-        opened = [open_queries(spec) for spec in self.options.queries]
-        return tuple(zip(opened, unique_names([one.spec for one in opened]), strict=True))
+        judged = read_qrels_frame(self.options.exclude_qrels)
+        return frozenset(judged.filter(pl.col("relevance") > 0)["doc_id"].to_list())
 
     @cached_property
     def lanes(self) -> tuple[Lane, ...]:
-        """The sources of training queries, each with its judgments and its first stage."""
+        """The sources of training queries with names that differ, each with its judgments."""
+        if self.options.queries_from_documents is not None:
+            made = DocumentQueries(self.options.queries_from_documents, self.options.ends)
+            return (Lane(made, made.name, None),)
+        opened: list[Queries] = [open_queries(spec) for spec in self.options.queries]
+        names = unique_names([one.spec for one in opened])
         return tuple(
-            Lane(source, name, self._qrels(place), self._stage(place))
-            for place, (source, name) in enumerate(self.sources)
+            Lane(source, name, self._qrels(place))
+            for place, (source, name) in enumerate(zip(opened, names, strict=True))
         )
 
     @cached_property
+    def training_stage(self) -> FirstStage:
+        return self._searched(self._index, "training")
+
+    @cached_property
     def testing_stage(self) -> FirstStage:
-        options = self.options
-        if options.test_run is not None:
-            return RunStage(options.test_run, options.k)
-        if options.test_index is not None:
-            return self._searched(Path(options.test_index), "test")
         if self.testing_docs == self.docs:
-            return self._index_stage
-        if self.testing_docs is None:
-            raise OptionError("test_docs", "is missing", "the texts of the test documents are needed")
+            return self.training_stage
         return self._searched(self._made_index(self.testing_docs, "test-index"), "test")
 
     @cached_property
     def training_texts(self) -> CollectionTexts:
-        return CollectionTexts(self.docs, self.work, self._rule, self.progress)
+        return CollectionTexts(self.docs, self.work, self.options.ends, self.progress)
 
     @cached_property
     def testing_texts(self) -> CollectionTexts:
         """The texts of the test documents; the same object where the collections are the same."""
-        same = self.testing_docs == self.docs
-        return self.training_texts if same else CollectionTexts(self.testing_docs, self.work, self._rule, self.progress)
+        if self.testing_docs == self.docs:
+            return self.training_texts
+        return CollectionTexts(self.testing_docs, self.work, self.options.ends, self.progress)
 
     def inputs(self) -> dict[str, Any]:
-        """Documents, judgments and first stages, for provenance."""
+        """Documents, judgments and the first stage, for provenance."""
         options = self.options
         found: dict[str, Any] = {}
         for name, docs in (("docs", self.docs), ("test_docs", options.test_docs)):
             if docs is not None:
                 opened = open_documents(docs)
                 found[name] = {"name": opened.name, "source": docs, "fingerprint": opened.fingerprint}
-        files = {"train_qrels": options.train_qrels, "run": options.run, "labels": options.labels}
-        single = ("qrels", "topics", "test_run", "exclude_qrels")
-        files |= {name: (spec,) for name in single if (spec := getattr(options, name))}
-        found |= {name: [described_file(spec) for spec in specs] for name, specs in files.items() if specs}
-        if (options.queries or options.queries_from_documents) and options.negatives == "first-stage":
-            found["first_stage"] = self._first_stage
+        files: dict[str, Sequence[str | None]] = {"train_qrels": options.train_qrels, "labels": options.labels}
+        files |= {name: (getattr(options, name),) for name in ("qrels", "topics", "exclude_qrels")}
+        for name, specs in files.items():
+            if known := [_described(spec) for spec in specs if spec]:
+                found[name] = known
+        if self.lanes:
+            index = lexical.open_index(self._index)
+            found["first_stage"] = {"k": options.k, **self._model.json(), "index": index.fingerprint}
         return found
-
-    @property
-    def _rule(self) -> CutRule:
-        return self.options.cut
-
-    @cached_property
-    def _first_stage(self) -> Mapping[str, Any]:
-        about: dict[str, Any] = {"k": self.options.k}
-        if self.options.run:
-            return about
-        opened = lexical.open_index(self._index_folder)
-        return {**about, **self._model.json(), "preset": self.options.preset, "index": opened.fingerprint}
 
     @cached_property
     def _model(self) -> lexical.Model | lexical.Expansion:
-        return lexical.model_of(self.options.preset, self.options.model)
+        return lexical.model_of(_PRESET)
 
-    def _qrels(self, place: int) -> str | None:
-        options = self.options
-        if options.queries_from_documents is not None:
-            return None
-        if options.train_qrels:
-            return options.train_qrels[place if len(options.train_qrels) > 1 else 0]
-        spec = parse(options.queries[place])
+    def _qrels(self, place: int) -> str:
+        specs = self.options.train_qrels
+        if specs:
+            return specs[place if len(specs) > 1 else 0]
+        spec = parse(self.options.queries[place])
         if spec.scheme != "irds":
             raise OptionError("train_qrels", "is missing", f"name the judgments of {spec.name}")
         return spec.spec
 
-    def _stage(self, place: int) -> FirstStage | None:
-        options = self.options
-        if options.negatives == "judged":
-            return None
-        if options.run:
-            return RunStage(options.run[place if len(options.run) > 1 else 0], options.k)
-        return self._index_stage
-
     @cached_property
-    def _index_folder(self) -> Path:
-        if self.options.index is not None:
-            return Path(self.options.index)
-        if self.docs is None:
-            raise OptionError("docs", "is missing", "the texts of the training documents are needed")
-        return self._made_index(self.docs, "index")
+    def _index(self) -> Path:
+        return self._made_index(self.docs, "index") if self.options.index is None else Path(self.options.index)
 
-    @cached_property
-    def _index_stage(self) -> IndexStage:
-        return self._searched(self._index_folder, "training")
-
-    def _made_index(self, docs: str, name: str) -> Path:
+    def _made_index(self, docs: str | None, name: str) -> Path:
+        if docs is None:
+            raise OptionError("docs", "is missing", "the texts of the documents are needed")
         folder = self.work / name
-        lexical.kept_index(docs, folder, lexical.analyser_of(self.options.preset), self.progress)
+        lexical.kept_index(docs, folder, lexical.analyser_of(_PRESET), self.progress)
         return folder
 
-    def _searched(self, folder: Path, purpose: str) -> IndexStage:
+    def _searched(self, folder: Path, purpose: str) -> FirstStage:
         index = lexical.open_index(folder)
-        lexical.require_analyser(index, self.options.preset)
+        lexical.require_analyser(index, _PRESET)
         # What was found is kept under a name that stands for all it depends on.
-        about = [purpose, index.fingerprint, self._model.json(), self.options.k, self.seed, self._rule.words,
-                 self._rule.rest, self._rule.ends]  # fmt: skip
+        about = [purpose, index.fingerprint, self._model.json(), self.options.k, self.seed, self.options.ends]
         cache = self.work / digest(about)[:16]
-        options = self.options
-        return IndexStage(folder, self._model, options.k, cache=cache, workers=options.workers, progress=self.progress)
+        return FirstStage(folder, self._model, self.options.k, cache=cache, progress=self.progress)
 
 
-def relevant_documents(qrels: str, rel: int) -> frozenset[str]:
-    judged = read_qrels_frame(qrels)
-    return frozenset(judged.filter(pl.col("relevance") >= rel)["doc_id"].to_list())
-
-
-def described_file(spec: str) -> dict[str, Any]:
+def _described(spec: str) -> dict[str, Any]:
     """A source, and where it is a file the hash of its bytes."""
     parsed = parse(spec)
     if parsed.scheme != "file" or compressed.is_folder(parsed.path):

@@ -1,4 +1,4 @@
-"""Training queries as rows, those that leak and random others; the leaks: candidates of audits, or verified."""
+"""Training queries as rows, those that leak and random others; the candidates of audits, and verified leaks."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.judging.labels import Judgments, open_judgments
-from truerank.options import Votes
+from truerank.judging.labels import Judgments
 from truerank.records import Query
 from truerank.sources.qrels import QREL_SCHEMA, qrel_frames
 from truerank.text.normalising import normalise
@@ -32,41 +31,37 @@ from truerank_lab.instances.draws import (
     everything,
     scan,
 )
-from truerank_lab.instances.options import BuildOptions
 
 _FILE: Final = "candidates.parquet"
-_COLUMNS: Final = ("test", "topic_id", "source", "query_id", "query_text", "similarity")
-_SCHEMA: Final[Any] = dict.fromkeys(_COLUMNS[:5], pl.String) | {"similarity": pl.Float32}
+_COLUMNS: Final = ("source", "query_id", "query_text")
 _HASHED: Final = re.compile(r"hmac:[0-9a-f]{8}:[0-9a-f]{16}")
+#: The judged documents of queries with their grades, in the order of the judgments.
+Grades = dict[str, tuple[tuple[str, int], ...]]
 
 
 class Leak(NamedTuple):
-    """A training query that leaks a topic; `text` is normalised, and empty where only the id is known."""
+    """A training query that was judged to leak a topic; `text` is normalised, and empty where only the id is known."""
 
     topic_id: str
     query_id: str
     text: str
-    verified: bool
 
 
-@dataclass(frozen=True)
-class LeakCandidates:
-    """The candidates of several audits, with folder and hash of each audit for provenance.
-
-    Columns: test, topic_id, source, query_id, query_text, similarity.
-    """
+class LeakCandidates(NamedTuple):
+    """The candidates of several audits (columns source, query_id, query_text), with folder and hash of each audit."""
 
     table: pl.DataFrame
-    inputs: tuple[dict[str, Any], ...] = ()
+    inputs: tuple[dict[str, Any], ...]
 
 
 def read_candidates(folders: Sequence[str]) -> LeakCandidates:
     """Reads what `leakage audit` wrote: every pair down to its floor."""
-    tables, inputs = [pl.DataFrame(schema=_SCHEMA)], []
+    schema = dict.fromkeys(_COLUMNS, pl.String)
+    tables, inputs = [pl.DataFrame(schema=schema)], []
     for folder in folders:
         path = Path(folder) / _FILE
         with written_by("leakage audit", path.parent, _FILE):
-            table = pl.read_parquet(path, columns=list(_COLUMNS), glob=False).cast(_SCHEMA)
+            table = pl.read_parquet(path, columns=list(_COLUMNS), glob=False).cast(schema)  # type: ignore[arg-type]
         if len(table) and _HASHED.fullmatch(str(table["query_text"][0])):
             raise InputError("the audit is redacted", "give the audit that holds the texts", where=folder)
         tables.append(table)
@@ -95,31 +90,12 @@ def excluded(candidates: LeakCandidates, judgments: Judgments | None, sources: S
     return Excluded(frozenset(texts - {""}), by_source)
 
 
-def verified_leaks(
-    labels: Sequence[str], topics: Collection[str] | None, votes: Votes = "majority"
-) -> tuple[Judgments, list[Leak]]:
-    judgments = open_judgments(list(labels), votes=votes)
-    leaks = [
-        Leak(pair.topic_id, pair.query_id, pair.text, True)
+def verified_leaks(judgments: Judgments, topics: Collection[str] | None) -> list[Leak]:
+    return [
+        Leak(pair.topic_id, pair.query_id, pair.text)
         for pair in judgments.pairs
         if pair.leak and (topics is None or pair.topic_id in topics)
     ]
-    return judgments, leaks
-
-
-def leaks_above(
-    candidates: LeakCandidates, threshold: float, judgments: Judgments | None, topics: Collection[str] | None
-) -> list[Leak]:
-    """The candidates above a threshold, which nobody need have verified; what was judged to be no leak is left out."""
-    above = candidates.table.filter(pl.col("similarity") > pl.lit(threshold, pl.Float32))
-    leaks: dict[tuple[str, str], Leak] = {}
-    for topic_id, query_id, raw in above.select("topic_id", "query_id", "query_text").iter_rows():
-        pair = None if judgments is None else judgments.find(topic_id, raw, query_id)
-        verdict = None if pair is None else pair.leak
-        if verdict is not False and (topics is None or topic_id in topics):
-            text = normalise(raw)
-            leaks.setdefault((topic_id, text), Leak(topic_id, query_id, text, verdict is True))
-    return list(leaks.values())
 
 
 def wanted(leaks: Iterable[Leak]) -> QueryKeys:
@@ -153,55 +129,31 @@ def spread(leaks: Iterable[Leak], seed: int) -> list[Leak]:
     return ordered
 
 
-class QueryGrades(NamedTuple):
-    """The judged documents of a query with their grades, in the order of the judgments."""
-
-    relevant: tuple[tuple[str, int], ...] = ()
-    others: tuple[tuple[str, int], ...] = ()
-
-    def without(self, doc_ids: Collection[str]) -> QueryGrades:
-        """Those of other documents only."""
-        return QueryGrades(*(tuple(pair for pair in pairs if pair[0] not in doc_ids) for pairs in self))
-
-
-def judged_documents(
-    specs: Sequence[str], wanted: Sequence[Collection[str]], relevant_from: int
-) -> list[dict[str, QueryGrades]]:
-    """Looks up the judgments of some queries; each source of judgments is read once, as a stream."""
+def relevant_documents(specs: Sequence[str], wanted: Sequence[Collection[str]]) -> list[Grades]:
+    """Looks up the relevant documents of some queries; each source of judgments is read once, as a stream."""
     tables: dict[str, pl.DataFrame] = {}
     for spec in dict.fromkeys(specs):
         ids = {one for own, some in zip(specs, wanted, strict=True) if own == spec for one in some}
         asked = pl.Series(sorted(ids), dtype=pl.String).implode()
         parts = [frame.filter(pl.col("topic_id").is_in(asked)) for frame in qrel_frames(spec)]
         tables[spec] = pl.concat([pl.DataFrame(schema=QREL_SCHEMA), *parts])
-    return [_by_query(tables[spec], some, relevant_from) for spec, some in zip(specs, wanted, strict=True)]
+    return [_by_query(tables[spec], some) for spec, some in zip(specs, wanted, strict=True)]
 
 
-def _by_query(table: pl.DataFrame, wanted: Collection[str], relevant_from: int) -> dict[str, QueryGrades]:
+def _by_query(table: pl.DataFrame, wanted: Collection[str]) -> Grades:
     own = table.filter(pl.col("topic_id").is_in(pl.Series(list(wanted), dtype=pl.String).implode()))
-    lists = (
-        own.unique(("topic_id", "doc_id"), keep="first", maintain_order=True)
-        .group_by("topic_id", maintain_order=True)
-        .agg("doc_id", "relevance")
-    )
-    found: dict[str, QueryGrades] = {}
-    for query_id, doc_ids, grades in lists.iter_rows():
-        pairs = tuple(zip(doc_ids, grades, strict=True))
-        found[query_id] = QueryGrades(
-            tuple(pair for pair in pairs if pair[1] >= relevant_from),
-            tuple(pair for pair in pairs if pair[1] < relevant_from),
-        )
-    return found
+    first = own.unique(("topic_id", "doc_id"), keep="first", maintain_order=True).filter(pl.col("relevance") > 0)
+    lists = first.group_by("topic_id", maintain_order=True).agg("doc_id", "relevance")
+    return {query_id: tuple(zip(doc_ids, grades, strict=True)) for query_id, doc_ids, grades in lists.iter_rows()}
 
 
 class Lane(NamedTuple):
-    """A source of training queries with its name in the rows, its judgments (None where its documents are the queries),
-    and its first stage (None where non-relevant documents are judged ones)."""
+    """A source of training queries with its name in the rows and its judgments (None where its documents are the
+    queries)."""
 
     source: Queries
     name: str
     qrels: str | None
-    stage: FirstStage | None
 
 
 @dataclass(frozen=True)
@@ -225,13 +177,13 @@ class TrainingSources:
     def __init__(
         self,
         lanes: Sequence[Lane],
-        options: BuildOptions,
+        stage: Callable[[], FirstStage],
         seed: int,
         excluded: Excluded,
-        barred: Collection[str] = frozenset(),
+        barred: Collection[str],
     ) -> None:
-        self.lanes, self._barred = tuple(lanes), barred
-        self._options, self._seed, self._excluded = options, seed, excluded
+        self.lanes, self._stage, self._barred = tuple(lanes), stage, barred
+        self._seed, self._excluded = seed, excluded
         self.scanned: list[SourcePass] = []
         self._relevant, self._negative = Keyed(seed, "relevant documents"), Keyed(seed, "non-relevant documents")
 
@@ -277,9 +229,11 @@ class TrainingSources:
         ordered = [(leaks[place], rows[place]) for place in sorted(rows)]
         return ordered, {reason: number for reason, number in skipped.items() if number}
 
-    def _prepared(self, lane: Lane, scanned: SourcePass, judged: dict[str, QueryGrades], count: int) -> Prepared:
-        judged = {query_id: own.without(self._barred) for query_id, own in judged.items()} if self._barred else judged
-        queries = [query for query in scanned.drawn if judged.get(query.query_id, QueryGrades()).relevant]
+    def _prepared(self, lane: Lane, scanned: SourcePass, judged: Grades, count: int) -> Prepared:
+        judged = {
+            query_id: tuple(pair for pair in pairs if pair[0] not in self._barred) for query_id, pairs in judged.items()
+        }
+        queries = [query for query in scanned.drawn if judged.get(query.query_id)]
         drafts: list[RowDraft] = []
         at = 0
         while at < len(queries) and len(drafts) < count:
@@ -294,71 +248,44 @@ class TrainingSources:
         reasons = {f"{lane.name}: {reason}": number for reason, number in skipped.items() if number}
         return Prepared(tuple(drafts), scanned.complete and at == len(queries), reasons)
 
-    def _judged(self, queries: Sequence[Sequence[Query]]) -> list[dict[str, QueryGrades]]:
-        """The judgments of queries by source, without relevant documents that the collection is known to lack."""
+    def _judged(self, queries: Sequence[Sequence[Query]]) -> list[Grades]:
+        """The relevant documents of queries by source, without those that the collection is known to lack."""
         specs = [(place, lane.qrels) for place, lane in enumerate(self.lanes) if lane.qrels is not None]
         ids = [[query.query_id for query in queries[place]] for place, _ in specs]
-        read = judged_documents([spec for _, spec in specs], ids, self._options.rel) if specs else []
-        by_place = {place: own for (place, _), own in zip(specs, read, strict=True)}
+        read = relevant_documents([spec for _, spec in specs], ids)
+        by_place = {place: self._there(own) for (place, _), own in zip(specs, read, strict=True)}
         return [
-            _there(lane, by_place[place] if place in by_place else _own_documents(queries[place]))
-            for place, lane in enumerate(self.lanes)
+            by_place[place]
+            if place in by_place
+            else {query.query_id: ((DocumentQueries.document_of(query.query_id), 1),) for query in queries[place]}
+            for place in range(len(self.lanes))
         ]
 
-    def _drafts(
-        self, lane: Lane, queries: Sequence[Query], judged: dict[str, QueryGrades], role: str
-    ) -> list[RowDraft | None]:
+    def _there(self, judged: Grades) -> Grades:
+        known = self._stage().known({doc_id for pairs in judged.values() for doc_id, _ in pairs})
+        return {query_id: tuple(pair for pair in pairs if pair[0] in known) for query_id, pairs in judged.items()}
+
+    def _drafts(self, lane: Lane, queries: Sequence[Query], judged: Grades, role: str) -> list[RowDraft | None]:
         """A row for each query, None where it lacks a relevant or a non-relevant document."""
         distinct = {query.query_id: query for query in queries}.values()
-        answerable = [query for query in distinct if judged.get(query.query_id, QueryGrades()).relevant]
-        others = self._others(lane, answerable, judged, role)
+        answerable = [query for query in distinct if judged.get(query.query_id)]
+        asked = [Asked(*query, frozenset(doc_id for doc_id, _ in judged[query.query_id])) for query in answerable]
+        usable: Usable = lane.source.usable if isinstance(lane.source, DocumentQueries) else everything
+        if self._barred and role == "none":
+            usable = _without(usable, self._barred)
+        others = self._stage().negatives(asked, self._negative, usable)
         drafts: dict[str, RowDraft] = {}
         for query_id, text in answerable:
             if query_id not in others:
                 continue
-            documents = judged[query_id].relevant
-            doc_id, grade = min(documents, key=lambda pair: (self._relevant(f"{text}\0{pair[0]}"), pair))
-            other_id, origin = others[query_id]
-            own = lane.qrels is None
-            came = f"{'its own document' if own else f'qrels {grade}'}; {origin}"
-            drafts[query_id] = RowDraft(role, None, lane.name, query_id, text, doc_id, other_id, came, cut=own)
+            doc_id, grade = min(judged[query_id], key=lambda pair: (self._relevant(f"{text}\0{pair[0]}"), pair))
+            other, own = others[query_id][0], lane.qrels is None
+            came = f"{'its own document' if own else f'qrels {grade}'}; first-stage rank {other.rank}"
+            drafts[query_id] = RowDraft(role, None, lane.name, query_id, text, doc_id, other.doc_id, came, cut=own)
         return [drafts.get(query.query_id) for query in queries]
-
-    def _others(
-        self, lane: Lane, queries: Sequence[Query], judged: dict[str, QueryGrades], role: str
-    ) -> dict[str, tuple[str, str]]:
-        """A non-relevant document for each query, and where it comes from."""
-        if lane.stage is None:
-            found: dict[str, tuple[str, str]] = {}
-            for query_id, text in queries:
-                documents = judged[query_id].others
-                if documents:
-                    pair = min(documents, key=lambda one: (self._negative(f"{text}\0{one[0]}"), one))
-                    found[query_id] = (pair[0], f"judged {pair[1]}")
-            return found
-        asked = [Asked(*query, frozenset(doc_id for doc_id, _ in judged[query.query_id].relevant)) for query in queries]
-        usable: Usable = lane.source.usable if isinstance(lane.source, DocumentQueries) else everything
-        if self._barred and role == "none":
-            usable = _without(usable, self._barred)
-        negatives = lane.stage.negatives(asked, self._negative, usable)
-        return {query_id: (one[0].doc_id, f"first-stage rank {one[0].rank}") for query_id, one in negatives.items()}
 
 
 def _without(usable: Usable, barred: Collection[str]) -> Usable:
     return lambda doc_ids: [
         kept and doc_id not in barred for doc_id, kept in zip(doc_ids, usable(doc_ids), strict=True)
     ]
-
-
-def _own_documents(queries: Sequence[Query]) -> dict[str, QueryGrades]:
-    return {query.query_id: QueryGrades(((DocumentQueries.document_of(query.query_id), 1),)) for query in queries}
-
-
-def _there(lane: Lane, judged: dict[str, QueryGrades]) -> dict[str, QueryGrades]:
-    if lane.stage is None or lane.qrels is None:
-        return judged
-    known = lane.stage.known({doc_id for own in judged.values() for doc_id, _ in own.relevant})
-    return {
-        query_id: own._replace(relevant=tuple(pair for pair in own.relevant if pair[0] in known))
-        for query_id, own in judged.items()
-    }

@@ -1,8 +1,8 @@
 """What the small reproduction of the leakage paper is trained on: reworded test queries, and an audit of all others.
 
-`python scripts/reproduce.py leakage` calls it. For Vaswani and CACM it writes `reworded.tsv` with judgments and labels
-(`scripts/rewording.py`), the queries that are made from the documents, and their leakage audit against the topics; and
-two small models (`papers/small_models.py`).
+`truerank_lab.papers.reproduce leakage` calls it. For Vaswani and CACM it writes `reworded.tsv` with judgments and
+labels (`papers/rewording.py`), the queries that are made from the documents, and their leakage audit against the
+topics; and two small models (`papers/small_models.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the small pilot is trained on: rows without a leak of Vaswani and CACM, and the same with shuffled labels.
 
-`python scripts/reproduce.py pilot` calls it. Writes `none.parquet`, rows of the two collections by turns, made from
+`truerank_lab.papers.reproduce pilot` calls it. Writes `none.parquet`, rows of the two collections by turns, made from
 their documents as for the leakage paper's reproduction; `shuffled.parquet`, in which the relevant and the non-relevant
 document of half of the rows, drawn by a seed, have changed places, so that the labels say nothing; and `t5`, a small
 T5, and `minilm`, the first three layers of MiniLM (`papers/small_models.py`).
@@ -28,11 +28,10 @@ def prepare(collections: Path, out: Path, rows: int = 2_000) -> None:
     parts = []
     for name, source in docs.items():
         audit_queries(name, collections / name, out / name)
-        built = instances.build(
-            "none", (2 * rows,), queries_from_documents=source, ends=ENDS[name], audit=(str(out / name / "audit"),),
-            allow_fewer=True, out=out / name / "none",
-        )  # fmt: skip
-        print(built)
+        options = instances.BuildOptions(
+            queries_from_documents=source, ends=ENDS[name], audit=(str(out / name / "audit"),), allow_fewer=True
+        )
+        print(instances.build("none", (2 * rows,), options=options, out=out / name / "none"))
         part = pl.read_parquet(out / name / "none" / "instances.parquet")
         ids = [pl.format(f"{name}:{{}}", pl.col(column)).alias(column) for column in _IDS]
         parts.append(part.with_columns(*ids).with_row_index("turn"))

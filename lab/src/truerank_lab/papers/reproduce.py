@@ -1,13 +1,13 @@
 """The papers' experiments in small, from the data to the report: `make reproduce-pilot` and its like.
 
     python -m truerank_lab.papers.reproduce pilot|leakage|transfer|survivorship [--out FOLDER] [--full]
-                                [--set KEY=VALUE …]
-                                [--models NAME,…] [--dry-run] [--workers N] [--max-hours N]
+                                [--set KEY=VALUE …] [--models NAME,…] [--dry-run] [--workers N]
 
-Prepares the training sets (this package), says what the grid will cost, runs it, and writes the report. Ended
-anywhere and called again, it goes on. The sizes are those of the pages of results; --full takes more seeds, candidates,
-training sizes and models, and hours; --set changes a value of the design, --models takes some of its models. What is
-trained already is not trained again. TRUERANK_SHARED is the folder that holds data/collections.
+Prepares the training sets (this package), runs the grid, and writes the report; --dry-run says what the grid costs, and
+prepares nothing. Ended anywhere and called again, it goes on: what is trained already is not trained again. The sizes
+are those of the pages of results; --full takes more seeds, candidates, training sizes and models, and hours; --set
+changes a value of the design, --models takes some of its models. TRUERANK_SHARED is the folder that holds
+data/collections.
 """
 
 from __future__ import annotations
@@ -15,75 +15,68 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import truerank_lab
+import yaml
+
 from truerank.errors import TruerankError
-from truerank_lab.grid import read_design
-from truerank_lab.grid.design import Design
+from truerank_lab.grid.design import Design, read_design
+from truerank_lab.grid.execution import RunOptions, run
 from truerank_lab.papers import leakage, pilot, survivorship, versions
-from truerank_lab.ready import designs
+from truerank_lab.ready import ready
+from truerank_lab.reporting.report import report
 
-ROOT = Path(__file__).resolve().parent.parent
-SHARED = Path(os.environ.get("TRUERANK_SHARED", ROOT.parent / "shared"))
+SHARED = Path(os.environ.get("TRUERANK_SHARED", "../shared"))
+SEEDS = (0, 1, 2, 3, 4)
+#: The models of the pilot and of the leakage paper that take hours.
+BERTS = ("cedr", "parade", "monobert")
+LARGE = ("monobert", "monot5", "colbert", "ance")
 
 
 class Study(NamedTuple):
-    """How the data are prepared, the small design, what `--full` changes of it, and what follows the report."""
+    """How the data are prepared, what `--full` changes of the small design, and what follows the report."""
 
     prepare: Callable[[Path, Path], None]
-    design: str
-    full: Mapping[str, str]
+    full: Mapping[str, Any]
     follow: Callable[[Path], None] | None = None
+
+
+def _depths(*names: str) -> dict[str, Any]:
+    return {f"collections.{name}.depth": 100 for name in names}
 
 
 #: `--full`: five seeds, 100 candidates and larger training sets; for the BERT-like models, too.
 STUDIES = {
     "pilot": Study(
         pilot.prepare,
-        "pilot-small",
-        {
-            "collections.vaswani.depth": "100",
-            "collections.cacm.depth": "100",
-            "sets.none.sizes": "[2000]",
-            "sets.shuffled.sizes": "[2000]",
-            **{f"models.{name}.model": f"{name}:packaged" for name in ("cedr", "parade", "monobert")},
-            **{f"models.{name}.seeds": "[0, 1, 2, 3, 4]" for name in ("cedr", "parade", "monobert")},
-            "seeds": "[0, 1, 2, 3, 4]",
-        },
+        _depths("vaswani", "cacm")
+        | {f"sets.{name}.sizes": [2000] for name in ("none", "shuffled")}
+        | {f"models.{name}.model": f"{name}:packaged" for name in BERTS}
+        | {f"models.{name}.seeds": SEEDS for name in BERTS}
+        | {"seeds": SEEDS},
     ),
     "leakage": Study(
         leakage.prepare,
-        "leakage-small",
         {
             f"models.{name}.{key}": value
-            for name in ("monobert", "monot5", "colbert", "ance")
+            for name in LARGE
             for key, value in (
-                ("depth", "100"),
-                ("seeds", "[0, 1, 2, 3, 4]"),
-                ("sizes", "[500, 1000, 2000, 4000, 8000]"),
-                ("sets", "[vaswani-none, vaswani-leak, vaswani-test, cacm-none, cacm-leak, cacm-test]"),
+                ("depth", 100),
+                ("seeds", SEEDS),
+                ("sizes", (500, 1000, 2000, 4000, 8000)),
+                ("sets", [f"{each}-{kind}" for each in ("vaswani", "cacm") for kind in ("none", "leak", "test")]),
             )
         },
     ),
     "transfer": Study(
         versions.prepare,
-        "versions-small",
-        {
-            **{f"collections.{name}.depth": "100" for name in ("vaswani", "cacm")},
-            "models.first.seeds": "[0, 1, 2, 3, 4]",
-            "models.best.seeds": "[5, 6, 7, 8, 9]",
-        },
+        _depths("vaswani", "cacm") | {"models.first.seeds": SEEDS, "models.best.seeds": (5, 6, 7, 8, 9)},
     ),
     "survivorship": Study(
-        survivorship.prepare,
-        "survivorship-small",
-        {**{f"collections.{name}.depth": "100" for name in ("dev", "vaswani", "cacm")}, "seeds": "[0, 1, 2, 3, 4]"},
-        survivorship.by_depth,
+        survivorship.prepare, _depths("dev", "vaswani", "cacm") | {"seeds": SEEDS}, survivorship.by_depth
     ),
 }
 
@@ -98,42 +91,34 @@ def main() -> None:
     parser.add_argument("--models", default="", help="some of the design's models, separated by commas; by default all")
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--workers", type=int)
-    parser.add_argument("--max-hours", type=float)
     options = parser.parse_args()
     if not (SHARED / "data" / "collections").is_dir():
         sys.exit(f"no collections at {SHARED}: set TRUERANK_SHARED to the folder that holds data/")
-    started, spent = time.monotonic(), os.times()
     try:
-        reproduce(STUDIES[options.study], options)
+        reproduce(options.study, options)
     except TruerankError as error:
         sys.exit(str(error))
-    ended = os.times()
-    processor = sum(ended[:4]) - sum(spent[:4])
-    print(f"{time.monotonic() - started:,.0f} seconds in all, {processor:,.0f} of them of a processor")
 
 
-def reproduce(study: Study, options: argparse.Namespace) -> None:
+def reproduce(name: str, options: argparse.Namespace) -> None:
     """Data, grid, report."""
-    out: Path = options.out or Path(f"{options.study}-reproduction")
-    prepared = out / "prepared"
-    study.prepare(SHARED / "data" / "collections", prepared)
-    os.environ.update(TRUERANK_SHARED=str(SHARED.absolute()), PREPARED=str(prepared.absolute()))
-    file = out / f"{study.design}.yaml"
-    file.unlink(missing_ok=True)
-    designs(study.design, out=file)
+    study = STUDIES[name]
+    out: Path = options.out or Path(f"{name}-reproduction")
+    os.environ.update(TRUERANK_SHARED=str(SHARED.absolute()), PREPARED=str((out / "prepared").absolute()))
+    if not options.dry_run:
+        study.prepare(SHARED / "data" / "collections", out / "prepared")
     settings = dict(study.full) if options.full else {}
     for setting in options.settings:
         key, sign, value = setting.partition("=")
         if not sign:
             sys.exit(f"--set {setting}: write KEY=VALUE")
-        settings[key] = value
-    design = narrowed(read_design(file, settings=settings), tuple(filter(None, options.models.split(","))))
-    how = {"workers": options.workers, "max_hours": options.max_hours, "dry_run": options.dry_run}
-    print(truerank_lab.run(design, out=out / "grid", view="terminal", **how))
+        settings[key] = yaml.safe_load(value)
+    design = read_design(ready(f"{name}-small"), settings=settings)
+    design = narrowed(design, tuple(filter(None, options.models.split(","))))
+    print(run(design, out=out / "grid", dry_run=options.dry_run, options=RunOptions(workers=options.workers)))
     if options.dry_run:
         return
-    # The papers break ties by document id, ascending.
-    print(truerank_lab.report(out / "grid", ties="ascending", out=out / "report"))
+    print(report(out / "grid", out=out / "report"))
     if study.follow is not None:
         study.follow(out)
     print(f"report: {out / 'report' / 'report.html'}")

@@ -1,15 +1,12 @@
 """Small transformers for where no checkpoint can be had: a T5 with random weights, and the first layers of MiniLM.
 
-    python -m truerank_lab.papers.small_models FOLDER DOCS [DOCS …] [--layers 4] [--seed 0]
-
-writes the T5. Its word pieces are learnt from the documents (byte pairs, which come out the same each time, in place of
+The T5's word pieces are learnt from the documents (byte pairs, which come out the same each time, in place of
 T5's unigrams) and hold monoT5's prompt and answers. The weights are drawn from the seed: what monoT5 becomes when it is
 trained from here says nothing about T5.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -83,18 +80,3 @@ def _folder(folder: Path) -> Iterator[Path]:
         temporary.replace(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-def main() -> None:
-    """Writes a T5."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("docs", nargs="+")
-    parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    save_small_t5(options.folder, options.docs, layers=options.layers, seed=options.seed)
-
-
-if __name__ == "__main__":
-    main()

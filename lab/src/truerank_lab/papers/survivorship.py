@@ -1,8 +1,6 @@
 """Prepares the small survivorship experiment: a collection's own documents, annotated by what BM25 shows.
 
-    python -m truerank_lab.papers.survivorship --collections shared/data/collections --out work/survivorship
-
-`python scripts/reproduce.py survivorship` calls it. The first words of each of Vaswani's documents become a query and
+`truerank_lab.papers.reproduce survivorship` calls it. The first words of each of Vaswani's documents become a query and
 the rest the document that answers it. An annotator sees the ten best documents by BM25 and selects the answer if it is
 there; other queries are discarded. What is left is filtered to depth 1, 5 and all; `survivorship-small.yaml` trains on
 it. Writes none/ (all instances), docs.jsonl, index/, dev.tsv and dev.qrels (queries that are kept out of the training),
@@ -11,20 +9,19 @@ log.jsonl, depths/ and triples/.
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 from pathlib import Path
 
 import polars as pl
 
-import truerank
 from truerank.audits import survivorship
 from truerank.lexical import build_index, write_run
+from truerank.rankers.reranking.rerank import RerankOptions, rerank
 from truerank.sources.instances import open_instances
 from truerank.work.artifacts import atomic_path, write_text
 from truerank_lab import instances, simulate
-from truerank_lab.grid import open_results
+from truerank_lab.grid.results import GridResults
 
 
 def write_documents(instances: Path, out: Path) -> int:
@@ -49,19 +46,17 @@ def hold_out(instances: Path, out: Path, rows: int) -> int:
     return len(every) - rows
 
 
-def prepare(
-    collections: Path, out: Path, *, size: int = 12_000, dev: int = 500, shown: int = 10, seed: int = 0
-) -> None:
+def prepare(collections: Path, out: Path, *, size: int = 12_000, dev: int = 500) -> None:
     """Queries, documents, log, depths, triples of Vaswani; what is there already is kept."""
     if (out / "triples" / "triples.parquet").is_file():
         return
     docs = str(collections / "vaswani" / "docs.trec.gz")
-    built = instances.build("none", (size,), queries_from_documents=docs, allow_fewer=True, seed=seed, out=out / "none")
-    print(built)
+    options = instances.BuildOptions(queries_from_documents=docs, allow_fewer=True)
+    print(instances.build("none", (size,), options=options, out=out / "none"))
     print(f"{write_documents(out / 'none', out / 'docs.jsonl'):,} documents")
     build_index(str(out / "docs.jsonl"), out / "index")
     train = f"{out / 'none'}?size={2 * hold_out(out / 'none', out, dev)}"
-    print(simulate(instances=train, index=out / "index", shown=shown, out=out / "log.jsonl"))
+    print(simulate(instances=train, index=out / "index", out=out / "log.jsonl"))
     print(survivorship.depth(out / "log.jsonl", out=out / "depths"))
     print(survivorship.triples(train, out / "depths", out=out / "triples"))
 
@@ -73,14 +68,14 @@ def by_depth(out: Path) -> None:
     and a query without any is discarded. What is scored: BM25, the packaged MiniLM as it is (in the place of ANCE), and
     the rankers of the grid, the first seed of each training set.
     """
-    grid, name, place = open_results(out / "grid"), "vaswani", out / "by-depth"
+    grid, name, place = GridResults(out / "grid"), "vaswani", out / "by-depth"
     design = grid.design.collection(name)
     first = out / "grid" / "collections" / name / "first-stage.run"
     shutil.rmtree(place, ignore_errors=True)
     runs = place / "runs"
     runs.mkdir(parents=True)
     shutil.copyfile(first, runs / "bm25.run")
-    truerank.rerank(first, "ance:packaged", design.topics, design.docs, depth=10, out=runs / "minilm.run")
+    rerank(first, "ance:packaged", design.topics, design.docs, options=RerankOptions(depth=10), out=runs / "minilm.run")
     cells = grid.cells.filter((pl.col("status") == "done") & (pl.col("seed") == grid.cells["seed"].min()))
     for cell, model, label in cells.select("cell", "model", "label").iter_rows():
         write_run(grid.run(cell, name), runs / f"{model}-{label}.run")
@@ -88,23 +83,3 @@ def by_depth(out: Path) -> None:
     print(survivorship.depth(place / "log.jsonl", out=place / "depths"))
     names = sorted(str(run) for run in runs.glob("*.run"))
     print(survivorship.evaluate(names, place / "depths", measures="RR@10", out=place / "report"))
-
-
-def main() -> None:
-    """Runs the steps and prints what each found."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--collections", type=Path, required=True, help="the folder that holds vaswani/")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument(
-        "--size", type=int, default=12_000, help="instances, twice the queries; fewer if there are not so many"
-    )
-    parser.add_argument("--dev", type=int, default=500, help="queries that are kept out of the training")
-    parser.add_argument("--shown", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    sizes = {"size": options.size, "dev": options.dev, "shown": options.shown, "seed": options.seed}
-    prepare(options.collections, options.out, **sizes)
-
-
-if __name__ == "__main__":
-    main()

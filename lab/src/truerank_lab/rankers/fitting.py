@@ -346,9 +346,6 @@ class Fitted:
             notes=(f"Loss: {self.recipe.loss}. {self.recipe.source}",),
         )
 
-    def text(self) -> str:
-        return self.table().text()
-
     def _mean(self, part: int) -> float | None:
         parts = _tenths(self.losses)
         return round(float(np.mean(parts[part])), 6) if parts else None

@@ -8,9 +8,10 @@ import re
 import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +20,6 @@ from numpy.typing import NDArray
 
 from truerank.errors import InputError, OptionError, needed_for
 from truerank.loading import json_file
-from truerank.sources import compressed
 from truerank.sources.lines import numbered_lines
 from truerank.vectors.encoders.model_folder import PACKAGED, packaged_folder
 from truerank.vectors.encoders.weights import file_hash, open_weights, weight_files
@@ -29,11 +29,6 @@ Floats = NDArray[np.float32]
 
 #: Names that the table of input embeddings has in checkpoints, the likeliest first.
 _TABLES: Final = ("word_embeddings.weight", "embed_tokens.weight", "shared.weight", "wte.weight", "embeddings.weight")
-_LONGEST_WORD: Final = 4096
-#: Numbers of a vector, and digits of a number in the first line, at most.
-_WIDEST: Final = 1 << 20
-_DIGITS: Final = 15
-_HEADER: Final = 64
 
 
 class WordTable(NamedTuple):
@@ -52,27 +47,31 @@ class PieceTable(NamedTuple):
     sha256: str
 
 
-def read_word_vectors(path: str | Path, keep: Container[str] | None = None) -> WordTable:
-    """Reads a file of word vectors: GloVe's text, word2vec's text or word2vec's binary form, compressed or not."""
-    source = Path(path)
-    header = _header(source)
-    if header is not None and _is_binary(source):
-        found = _binary(source, *header, keep)
-    else:
-        found = _text(source, None if header is None else header[1], keep)
-    words: dict[str, int] = {}
-    rows: list[Floats] = []
-    for word, vector in found:
-        if word not in words:
-            words[word] = len(rows)
-            rows.append(vector)
-    if not rows:
+def read_word_vectors(path: str | Path, keep: Container[str]) -> WordTable:
+    """Reads the vectors of some words from a file in GloVe's form, compressed or not."""
+    source, dimension = Path(path), 0
+    found: dict[str, Floats] = {}
+    for line in numbered_lines(source):
+        text = line.text.rstrip()
+        if not text:
+            continue
+        dimension = dimension or max(1, text.count(" "))
+        # From the right, because words of some files hold blanks.
+        word, *cells = text.rsplit(" ", dimension)
+        if len(cells) == dimension and word not in keep:
+            continue
+        try:
+            vector = np.array(cells, np.float32)
+        except ValueError:
+            vector = np.array([np.nan], np.float32)
+        if len(cells) != dimension or not np.isfinite(vector).all():
+            fault = f"not a word and {dimension} numbers"
+            raise InputError(fault, "give vectors in GloVe's form", where=source, line=line.number)
+        found.setdefault(word, vector)
+    if not found:
         fault = "no vector of a word that is needed"
         raise InputError(fault, "give vectors of the collection's language", where=source)
-    vectors = np.stack(rows)
-    if not np.isfinite(vectors).all():
-        raise InputError("a vector holds what is not a number", "download the file again", where=source)
-    return WordTable(tuple(words), vectors)
+    return WordTable(tuple(found), np.stack(list(found.values())))
 
 
 def read_piece_table(name: str) -> PieceTable:
@@ -87,86 +86,6 @@ def read_piece_table(name: str) -> PieceTable:
         raise InputError("no table of word pieces", "give an encoder of the BERT, T5 or GPT family", where=files[0])
     text = tokenizer.read_text(encoding="utf-8")
     return PieceTable(text, weights.tensor(table), file_hash(tokenizer, *files))
-
-
-def _header(path: Path) -> tuple[int, int] | None:
-    """Words and dimension, where the first line says so as word2vec does."""
-    cells = compressed.head(path)[:_HEADER].partition(b"\n")[0].split()
-    if len(cells) != 2 or not all(cell.isdigit() for cell in cells):
-        return None
-    # A number takes at least two bytes in each form. Of a compressed file, only the dimension is bounded.
-    room = path.stat().st_size if compressed.is_plain(path) else _WIDEST * _WIDEST
-    if (
-        any(len(cell) > _DIGITS for cell in cells)
-        or int(cells[1]) > _WIDEST
-        or 2 * int(cells[0]) * int(cells[1]) > room
-    ):
-        fault = f"its first line names {_short(cells[0])} words of {_short(cells[1])} numbers, more than the file holds"
-        raise InputError(fault, "download the file again", where=path, line=1)
-    return int(cells[0]), int(cells[1])
-
-
-def _short(cell: bytes) -> str:
-    return cell.decode() if len(cell) <= _DIGITS else f"{cell[:_DIGITS].decode()}…"
-
-
-def _is_binary(path: Path) -> bool:
-    """Whether what follows the header's line is not text of numbers."""
-    body = compressed.head(path).partition(b"\n")[2]
-    line = body.partition(b"\n")[0]
-    try:
-        cells = line.decode("utf-8").split(" ")
-        _numbers(cells[1:3])
-    except (UnicodeDecodeError, ValueError):
-        return True
-    return len(cells) < 2
-
-
-def _numbers(cells: list[str]) -> Floats:
-    return np.array(cells, dtype=np.float32)
-
-
-def _text(path: Path, dimension: int | None, keep: Container[str] | None) -> Iterator[tuple[str, Floats]]:
-    skipped = dimension is None
-    for line in numbered_lines(path):
-        if not skipped:
-            skipped = True
-            continue
-        text = line.text.rstrip()
-        if not text:
-            continue
-        if dimension is None:
-            dimension = len(text.split(" ")) - 1
-        # From the right, because words of some files hold blanks.
-        cells = text.rsplit(" ", dimension)
-        if dimension < 1 or len(cells) != dimension + 1:
-            fault = f"not a word and {max(dimension, 1)} numbers"
-            raise InputError(fault, "give GloVe or word2vec vectors", where=path, line=line.number)
-        if keep is not None and cells[0] not in keep:
-            continue
-        try:
-            yield cells[0], _numbers(cells[1:])
-        except ValueError as error:
-            fault = f"not a word and {dimension} numbers"
-            raise InputError(fault, "give GloVe or word2vec vectors", where=path, line=line.number) from error
-
-
-def _binary(path: Path, count: int, dimension: int, keep: Container[str] | None) -> Iterator[tuple[str, Floats]]:
-    with compressed.plain_file(path) as plain, plain.open("rb") as stream:
-        stream.readline()
-        for number in range(count):
-            letters = bytearray()
-            while (letter := stream.read(1)) not in (b" ", b""):
-                letters += letter
-                if len(letters) > _LONGEST_WORD:
-                    raise InputError(f"word {number + 1:,} has no end", "give word2vec's binary form", where=path)
-            # Some writers end every vector with a line end.
-            word = letters.lstrip(b"\n").decode("utf-8", "replace")
-            data = stream.read(4 * dimension)
-            if len(data) != 4 * dimension:
-                raise InputError(f"cut off after {number:,} of {count:,} words", "download the file again", where=path)
-            if keep is None or word in keep:
-                yield word, np.frombuffer(data, "<f4").astype(np.float32)
 
 
 _WORD: Final = re.compile(r"\w+")
@@ -227,7 +146,7 @@ class WordVocabulary(Vocabulary):
     @classmethod
     def from_file(cls, path: str | Path, frequencies: Frequencies) -> WordVocabulary:
         """The words of a collection, with the vectors that a file has for them."""
-        table = read_word_vectors(path, keep=frequencies.counts)
+        table = read_word_vectors(path, frequencies.counts)
         rows = {word: row for row, word in enumerate(table.words)}
         words = sorted(frequencies.counts)
         vectors = np.zeros((len(words), table.vectors.shape[1]), np.float32)
@@ -293,24 +212,11 @@ def document_frequencies(texts: Iterable[str], vectors: str) -> Frequencies:
     """Counts in how many documents each word (or word piece) stands."""
     pieces = None if _is_file(vectors) else PieceVocabulary(vectors, Frequencies(0, {}))
     counts: Counter[str] = Counter()
-    documents = 0
-    block: list[str] = []
-
-    def count() -> None:
-        if pieces is None:
-            for text in block:
-                counts.update(set(_words(text)))
-        else:
-            for ids in pieces.ids(block):
-                counts.update(map(str, set(ids)))
-        block.clear()
-
-    for text in texts:
-        documents += 1
-        block.append(text)
-        if len(block) == _CHUNK:
-            count()
-    count()
+    documents, stream = 0, iter(texts)
+    while block := list(islice(stream, _CHUNK)):
+        documents += len(block)
+        for words in map(_words, block) if pieces is None else pieces.ids(block):
+            counts.update(set(map(str, words)))
     return Frequencies(documents, counts)
 
 

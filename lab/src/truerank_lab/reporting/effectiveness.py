@@ -1,22 +1,21 @@
-"""Cross-validated effectiveness by training set: what differs, by size or depth too, and which models change places."""
+"""Cross-validated effectiveness by training set: what differs, and which models change places; the papers' tables."""
 
 from __future__ import annotations
 
-import math
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from truerank.arrays import Floats
 from truerank.core.figures import LinePanel, LineSeries
-from truerank.core.plain import picked, plain
 from truerank.core.tables import Cell, Column, Table, group_starts
-from truerank.core.views import heads
+from truerank.core.verdict import Verdict
+from truerank.core.views import Field, View, columns
 from truerank.measures import (
     Comparison,
     Difference,
@@ -24,39 +23,35 @@ from truerank.measures import (
     MeanInterval,
     OrderChanges,
     compare_evaluations,
-    difference_interval,
     lower_is_better,
     mean_interval,
     order_changes,
 )
 from truerank.measures.report import evaluation_notes
 from truerank_lab.cross_validation import FoldChoice, choose
-from truerank_lab.reporting.board import Board, BoardRow, Choose, ReportChoices, size_name
+from truerank_lab.reporting.board import Board, BoardRow, Choices
+
+#: Row, condition, measure.
+Place = tuple[BoardRow, str, str]
 
 
-class Tuned(NamedTuple):
+class _Tuned(NamedTuple):
     """A row under one condition, tuned for each measure by itself.
-     `values`, shape (measures, topics): each topic's value comes from the setting chosen for its fold, as `choices`
-    says. `seeds` are those that all settings have (none where single trainings are chosen between), `by_seed` their
-    means under the same choices, shape (seeds, measures), and `runs` the means of all single trainings, shape
-    (trainings, measures).
+
+    `values`, shape (measures, topics): each topic's value comes from the setting chosen for its fold. `seeds` are those
+    that all settings have (none where single trainings are chosen between), `by_seed` their means under the same
+    choices, shape (seeds, measures), and `runs` the means of all single trainings, shape (trainings, measures).
     """
 
     values: Floats
     choices: tuple[FoldChoice, ...]
-    settings: tuple[str, ...]
     seeds: tuple[int, ...]
     by_seed: Floats
     runs: Floats
 
-    def chosen(self, measure: str) -> str:
-        """The settings chosen by a measure, and in how many folds each."""
-        counts = Counter(choice.setting for choice in self.choices if choice.measure == measure)
-        return ", ".join(f"{name} ×{count}" for name, count in counts.items())
 
-
-def tuned(board: Board, row: BoardRow, condition: str, sizes: Sequence[int], mode: Choose) -> Tuned:
-    """Tunes a row under one condition.
+def _tuned(board: Board, row: BoardRow, condition: str, sizes: Sequence[int], *, single: bool) -> _Tuned:
+    """Tunes a row under one condition: chooses between sizes, each the mean over its seeds, or single trainings.
 
     Source: leakage paper, section 4 (a grid search over sizes); transfer paper, section 6 (over ten trainings).
     """
@@ -64,28 +59,21 @@ def tuned(board: Board, row: BoardRow, condition: str, sizes: Sequence[int], mod
     sizes = sizes if trained else board.sizes(row, condition)
     cells = board.of(row, condition).filter(pl.col("size").is_in(list(sizes)))
     runs = board.evaluation(cells["cell"].to_list(), list(board.values(cells["cell"].to_list())))
-    if mode == "runs":
-        parts = {"model": "{}", "variant": "{}", "size": "{}", "seed": "seed {}"}
-        shown = {name: form for name, form in parts.items() if cells[name].n_unique() > 1 or name == "seed"}
-        # A model that is there in one variant says which.
-        if cells.select("model", "variant").n_unique() == cells["model"].n_unique():
-            shown.pop("variant", None)
-        rows = cells.iter_rows(named=True)
-        names = [" ".join(form.format(row[name]) for name, form in shown.items()) for row in rows]
+    if single:
+        parts = [name for name in ("model", "size") if cells[name].n_unique() > 1]
+        names = [" ".join(str(each) for each in row) for row in cells.select(*parts, "seed").rows()]
         named = board.evaluation(names, list(runs.values))
         choices = choose(named, board.folds)
-        values = _picked(named, choices, board)
-        return Tuned(values, choices, named.runs, (), np.zeros((0, len(named.measures))), runs.mean)
-    settings = board.seed_means(row, condition, sizes)
-    if not trained:
-        settings = board.evaluation(["no training"], list(settings.values))
+        return _Tuned(_picked(named, choices, board), choices, (), np.zeros((0, len(named.measures))), runs.mean)
+    settings = board.seed_means(cells, sizes)
     choices = choose(settings, board.folds)
     # What is not trained varies with no seed.
     by_size = [set(cells.filter(pl.col("size") == size)["seed"].to_list()) for size in sizes] if trained else []
     seeds = tuple(sorted(set.intersection(*by_size))) if by_size else ()
-    picked = [_picked(_of_seed(board, cells, sizes, seed), choices, board) for seed in seeds]
+    of_seeds = (board.seed_means(cells.filter(pl.col("seed") == seed), sizes) for seed in seeds)
+    picked = [_picked(each, choices, board) for each in of_seeds]
     by_seed = board.evaluation([str(seed) for seed in seeds], picked).mean
-    return Tuned(_picked(settings, choices, board), choices, settings.runs, seeds, by_seed, runs.mean)
+    return _Tuned(_picked(settings, choices, board), choices, seeds, by_seed, runs.mean)
 
 
 def _picked(settings: Evaluation, choices: Sequence[FoldChoice], board: Board) -> Floats:
@@ -99,18 +87,13 @@ def _picked(settings: Evaluation, choices: Sequence[FoldChoice], board: Board) -
     return found
 
 
-def _of_seed(board: Board, cells: pl.DataFrame, sizes: Sequence[int], seed: int) -> Evaluation:
-    own = cells.filter(pl.col("seed") == seed)
-    values = [board.values(own.filter(pl.col("size") == size)["cell"].to_list()).mean(axis=0) for size in sizes]
-    return board.evaluation([size_name(size) for size in sizes], values)
-
-
-class EffectivenessEstimate(NamedTuple):
+class Estimate(NamedTuple):
     """One row under one condition by one measure.
-     `mean` is over topics, of values that are means over seeds, or of the chosen trainings; `over_seeds` counts the
-    seeds that all settings have, and `sd_seeds` is None below two. `runs` are the lowest and highest mean of a single
-    training of any setting. `difference` is None for the baseline itself, and for measures that are not means over
-    topics; `difference_over_seeds` has one value per seed that both have.
+
+    `mean` is over topics, of values that are means over seeds, or of the chosen trainings; `over_seeds` counts the
+    seeds that all settings have. `runs` are the lowest and highest mean of a single training of any setting, `chosen`
+    the settings and in how many folds each. `difference` is None for the baseline itself, and for measures that are not
+    means over topics; `difference_over_seeds` has one value per seed that both have.
     """
 
     row: BoardRow
@@ -118,7 +101,6 @@ class EffectivenessEstimate(NamedTuple):
     measure: str
     mean: MeanInterval
     over_seeds: MeanInterval
-    sd_seeds: float | None
     runs: tuple[float, float]
     chosen: str
     difference: Difference | None
@@ -127,16 +109,15 @@ class EffectivenessEstimate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Effectiveness:
-    """The rows of one collection under all conditions.
-     `estimates` is by row, condition and measure; `values`, by row and condition, has shape (measures, topics);
+    """The rows of one benchmark under all conditions.
+
     `orders`, how the models of a group change places, is by group, condition and measure. No size of the rows in
     `unmatched` is finished under every condition.
     """
 
     board: Board
-    options: ReportChoices
-    estimates: Mapping[tuple[BoardRow, str, str], EffectivenessEstimate]
-    values: Mapping[tuple[BoardRow, str], Floats]
+    choices: Choices
+    estimates: Mapping[Place, Estimate]
     comparison: Comparison | None
     orders: Mapping[tuple[str, str, str], OrderChanges]
     unmatched: tuple[BoardRow, ...]
@@ -145,15 +126,44 @@ class Effectiveness:
     def measures(self) -> tuple[str, ...]:
         return self.board.scores.measures
 
-    def shown_rows(self) -> list[BoardRow]:
+    @property
+    def rows(self) -> list[BoardRow]:
         """The rows of which anything is known, block by block."""
-        known = {key[0] for key in self.estimates}
+        known = {place[0] for place in self.estimates}
         groups = list(dict.fromkeys(row.group for row in self.board.rows))
         return sorted((row for row in self.board.rows if row in known), key=lambda row: groups.index(row.group))
 
-    def cell(self, row: BoardRow, condition: str, measure: str) -> str | None:
-        """What the table says: the mean, † for a significant difference, ‡ for an overtaking, ↔ for a swap."""
-        found = self.estimates.get((row, condition, measure))
+    def frame(self) -> pl.DataFrame:
+        """Every number behind the tables: one row for each measure, row and condition; `change` is to the baseline."""
+        places = itertools.product(self.measures, self.rows, self.board.designed)
+        known = [(row, name, measure) for measure, row, name in places if (row, name, measure) in self.estimates]
+        rows: list[dict[str, Any]] = []
+        for place in known:
+            one, base = self.estimates[place], self.estimates.get((place[0], self.board.baseline, place[2]))
+            shares: tuple[float | None, float | None] = (None, None)
+            if base is not None and base is not one and one.mean.mean and base.mean.mean:
+                change = one.mean.mean - base.mean.mean
+                shares = (change / base.mean.mean, change / one.mean.mean)
+            rows.append({
+                "benchmark": self.board.collection, "measure": one.measure, "queries": one.row.group,
+                "model": one.row.model, "row": one.row.name, "trained_on": one.condition, "shown": self.cell(place),
+                **_values(one.mean, "", "n mean low high"), "of_baseline": shares[0], "of_own": shares[1],
+                **_values(one.difference, "change_", "difference low high p p_corrected significant baseline_mean"),
+                **_values(one.over_seeds, "seeds_", "n mean low high"),
+                **_values(one.difference_over_seeds, "seeds_change_", "mean low high"),
+                "lowest": one.runs[0], "highest": one.runs[1], "chosen": one.chosen,
+            })  # fmt: skip
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def change(self, place: Place) -> Difference | None:
+        """The difference to the baseline; None where it is not known."""
+        found = self.estimates[place].difference if place in self.estimates else None
+        return found if found is not None and found.difference is not None else None
+
+    def cell(self, place: Place) -> str | None:
+        """What a table says: the mean, † for a significant difference, ‡ for an overtaking, ↔ for a swap."""
+        row, condition, measure = place
+        found = self.estimates.get(place)
         if found is None or found.mean.mean is None:
             return None
         mark = "†" if found.difference is not None and found.difference.significant else ""
@@ -163,153 +173,59 @@ class Effectiveness:
             mark += "↔" if any(row.model in one[:2] for one in changes.swaps) else ""
         return f"{found.mean.mean:.4f}{mark}"
 
-    def table(self) -> Table:
-        """One row per model, the conditions side by side under each measure; the best of each measure stands out."""
-        rows, conditions = self.shown_rows(), self.board.conditions
-        grouped = any(row.group for row in rows)
-        lead = [*([Column("queries")] if grouped else []), Column("model")]
-        keys = [(measure, condition) for measure in self.measures for condition in conditions]
-        columns = (*lead, *(Column(condition, (measure,), align="right") for measure, condition in keys))
-        cells = [
-            (*([row.group] if grouped else []), row.model, *(self.cell(row, c, m) for m, c in keys)) for row in rows
-        ]
-        strong = {
-            (place, len(lead) + keys.index((measure, condition)))
-            for place, row in enumerate(rows)
-            for measure in self.measures
-            for condition in self.best([(row, condition) for condition in conditions], measure)
-        }
-        rules = group_starts([row.group for row in rows])
-        title = f"{self.board.collection}: effectiveness by training set, cross-validated over all topics."
-        return Table(title, columns, tuple(cells), self.notes(), rules, frozenset(strong))
-
-    def best(self, places: Sequence[tuple[BoardRow, str]], measure: str) -> list[str]:
-        """The conditions with the best mean; none where only one is known."""
+    def best(self, row: BoardRow, measure: str) -> list[str]:
+        """The conditions of a row with the best mean; none where only one is known."""
+        found = {name: self.estimates.get((row, name, measure)) for name in self.board.conditions}
         known = {
-            place: float(found.mean.mean)
-            for place in places
-            if (found := self.estimates.get((*place, measure))) is not None and found.mean.mean is not None
+            name: float(one.mean.mean) for name, one in found.items() if one is not None and one.mean.mean is not None
         }
         if len(known) < 2:
             return []
         best = (min if lower_is_better(measure) else max)(known.values())
-        return [place[1] for place, mean in known.items() if mean == best]
-
-    def details(self) -> Table:
-        """Every number behind the table: intervals over topics, spread over seeds, p, and what was chosen."""
-        columns = (
-            *heads("measure, queries, model, trained_on, topics:,d"),
-            *Column.numbers(".4f", "mean", "low", "high", above=("over topics",)),
-            *Column.numbers("d", "seeds", above=("over seeds",)),
-            *Column.numbers(".4f", "mean", "sd", "low", "high", above=("over seeds",)),
-            *heads("single_trainings|lowest:.4f, single_trainings|highest:.4f"),
-            *Column.numbers("+.4f", "mean", "low", "high", above=("difference, over topics",)),
-            *heads("p|raw:.4g, p|corrected:.4g, p|†"),
-            *Column.numbers("+.4f", "mean", "low", "high", above=("difference, over seeds",)),
-            Column("chosen, folds"),
-        )
-        rows = [
-            _detail(self.estimates[row, condition, measure])
-            for measure in self.measures
-            for row in self.shown_rows()
-            for condition in self.board.conditions
-            if (row, condition, measure) in self.estimates
-        ]
-        if not any(row[1] for row in rows):
-            columns = columns[:1] + columns[2:]
-            rows = [row[:1] + row[2:] for row in rows]
-        rules = group_starts([row[0] for row in rows])
-        title = f"{self.board.collection}: effectiveness by training set in detail; differences are to {self._base}."
-        return Table(title, columns, tuple(rows), self.notes(), rules)
-
-    def order_table(self) -> Table | None:
-        """Every pair of models that changes places and every overtaking; None where there is none."""
-        rows = [
-            (measure, condition, group, kind, *pair)
-            for (group, condition, measure), changes in self.orders.items()
-            for kind, pairs in (("↔ change places", changes.swaps), ("‡ overtakes", changes.overtakings))
-            for pair in pairs
-        ]
-        rows.sort(key=lambda row: self.measures.index(row[0]))
-        grouped = any(row[2] for row in rows)
-        columns = (
-            *heads(f"measure, trained_on, {'queries, ' * grouped}kind, model, other"),
-            *Column.numbers("+.4f", f"both on {self._base}", "afterwards", above=("model minus other",)),
-        )
-        cells = tuple(row if grouped else (*row[:2], *row[3:]) for row in rows)
-        notes = (
-            "Afterwards: both are trained on the other set (↔), or only the model is, not the other one (‡).",
-            "A change of order says nothing about chance: whether a model differs from itself is tested above.",
-        )
-        title = f"{self.board.collection}: models whose order changes with the training set."
-        rules = group_starts([row[0] for row in rows])
-        return Table(title, columns, cells, notes, rules) if rows else None
+        return [name for name, mean in known.items() if mean == best]
 
     def notes(self) -> tuple[str, ...]:
         """How the numbers were made, one sentence each."""
-        found = [self._chosen_by(), "Bold (or a star): the best of a row by each measure."]
+        base, method = self.board.baseline, self.choices.method
+        found = [self._chosen_by()]
         if self.comparison is not None:
-            method = self.options.method
             how = f"{self.comparison.method.sentences()[0][3:-1]}; {method.corrected()}, α = {method.alpha:g}"
-            found.append(f"† differs from {self._base}: {how}.")
+            found.append(f"† differs from {base}: {how}.")
         if self.orders:
-            text = f"‡ overtakes a model that stays trained on {self._base}"
+            text = f"‡ overtakes a model that stays trained on {base}"
             found.append(f"{text}; ↔ changes places with one when both change.")
-        untrained = [
-            f"{row.name} ({condition})"
-            for row in self.shown_rows()
-            for condition in self.board.conditions
-            if (row, condition) in self.values and not self.board.trained(row, condition)
-        ]
+        known = dict.fromkeys(place[:2] for place in self.estimates)
+        untrained = [f"{row.name} ({name})" for row, name in known if not self.board.trained(row, name)]
         if untrained:
             found.append(f"Tested as it is, without training, so that it has no seeds: {', '.join(untrained)}.")
         lower = [measure for measure in self.measures if lower_is_better(measure)]
         found += [f"Lower is better: {', '.join(lower)}."] if lower else []
-        found += evaluation_notes(self.board.scores)
-        first = self.board.first_stage
-        means = ", ".join(f"{m} {v:.4f}" for m, v in zip(first.measures, first.mean[0], strict=True))
-        return (*found, f"What is reranked, without a model: {means}.")
-
-    def json(self) -> dict[str, Any]:
-        first = self.board.first_stage
-        orders = [
-            {"group": group, "condition": condition, **found.json()}
-            for (group, condition, _), found in self.orders.items()
-        ]
-        return {
-            **picked(self.board, "collection, baseline, conditions"),
-            "topics": len(self.board.scores.topics),
-            "leaking_topics": len(self.board.leaking),
-            "estimates": [_estimate_json(one) for one in self.estimates.values()],
-            "comparison": plain(self.comparison),
-            "orders": orders,
-            "first_stage": dict(zip(first.measures, first.mean[0].tolist(), strict=True)),
-            "unmatched": [row.name for row in self.unmatched],
-        }
-
-    @property
-    def _base(self) -> str:
-        return self.board.baseline
+        return (*found, *evaluation_notes(self.board.scores))
 
     def _chosen_by(self) -> str:
         folds = f"{len(self.board.folds)} folds"
-        if self.options.choose == "sizes" and all(len(self.board.shared_sizes(row)) < 2 for row in self.board.rows):
-            return "By topic, values are means over seeds; there is one training size, so that nothing is chosen."
-        if self.options.choose == "runs":
+        if self.choices.kind == "transfer":
             return f"For each of {folds} and each measure, the training that is best on the other folds is chosen."
+        if all(len(self.board.shared_sizes(row)) < 2 for row in self.board.rows):
+            return "By topic, values are means over seeds; there is one training size, so that nothing is chosen."
         return (
             f"By topic, values are means over seeds; for each of {folds} and each measure, the training size that is "
             "best on the other folds is chosen, among the sizes that are finished of every training set."
         )
 
 
-def effectiveness(board: Board, options: ReportChoices) -> Effectiveness:
+def _values(value: Any, prefix: str, names: str) -> dict[str, Any]:
+    return {
+        f"{prefix}{name}".replace("change_difference", "change"): getattr(value, name, None) for name in names.split()
+    }
+
+
+def effectiveness(board: Board, choices: Choices) -> Effectiveness:
     """Tunes every row under every condition and compares it with itself under the baseline.
 
     Source: leakage paper, section 4, Tables 3 to 5; transfer paper, section 6, Tables 4 and 5.
     """
-    mode = options.choose or "sizes"
-    found: dict[tuple[BoardRow, str], Tuned] = {}
+    found: dict[tuple[BoardRow, str], _Tuned] = {}
     unmatched = []
     for row in board.rows:
         held = [condition for condition in board.conditions if board.sizes(row, condition)]
@@ -318,20 +234,17 @@ def effectiveness(board: Board, options: ReportChoices) -> Effectiveness:
             unmatched.append(row)
         for condition in held:
             if shared or not board.trained(row, condition):
-                found[row, condition] = tuned(board, row, condition, shared, mode)
-    comparison = _comparison(board, found, options)
-    keys = [(row, condition, measure) for row, condition in found for measure in board.scores.measures]
-    estimates = {key: _estimate(board, found, key, comparison, options) for key in keys}
-    values, orders = {key: one.values for key, one in found.items()}, dict(_orders(board, found))
-    return Effectiveness(board, options, estimates, values, comparison, orders, tuple(unmatched))
+                found[row, condition] = _tuned(board, row, condition, shared, single=choices.kind == "transfer")
+    comparison = _comparison(board, found, choices)
+    places = [(row, condition, measure) for row, condition in found for measure in board.scores.measures]
+    estimates = {place: _estimate(board, found, place, comparison, choices) for place in places}
+    return Effectiveness(board, choices, estimates, comparison, dict(_orders(board, found)), tuple(unmatched))
 
 
-def _comparison(board: Board, found: Mapping[tuple[BoardRow, str], Tuned], options: ReportChoices) -> Comparison | None:
+def _comparison(board: Board, found: Mapping[tuple[BoardRow, str], _Tuned], choices: Choices) -> Comparison | None:
     """Every row under every condition against itself under the baseline; corrected by measure over all of them."""
     means = board.scores.averaged
-    pairs = [
-        (row, condition) for row, condition in found if condition != board.baseline and (row, board.baseline) in found
-    ]
+    pairs = [each for each in found if each[1] != board.baseline and (each[0], board.baseline) in found]
     if not pairs or not means:
         return None
     rows = list(dict.fromkeys(row for row, _ in pairs))
@@ -341,191 +254,127 @@ def _comparison(board: Board, found: Mapping[tuple[BoardRow, str], Tuned], optio
         if own:
             values = [found[row, condition].values for row in own]
             by_condition[condition] = board.evaluation([row.name for row in own], values)
-    return compare_evaluations(by_condition, board.baseline, measures=means, method=options.method)
+    return compare_evaluations(by_condition, board.baseline, measures=means, method=choices.method)
 
 
 def _estimate(
     board: Board,
-    found: Mapping[tuple[BoardRow, str], Tuned],
-    key: tuple[BoardRow, str, str],
+    found: Mapping[tuple[BoardRow, str], _Tuned],
+    place: Place,
     comparison: Comparison | None,
-    options: ReportChoices,
-) -> EffectivenessEstimate:
-    row, condition, measure = key
-    one, place = found[row, condition], board.scores.measures.index(measure)
-    values = one.values[place]
-    mean = mean_interval(values[~np.isnan(values)], options.confidence)
+    choices: Choices,
+) -> Estimate:
+    row, condition, measure = place
+    one, number = found[row, condition], board.scores.measures.index(measure)
+    values = one.values[number]
+    mean = mean_interval(values[~np.isnan(values)], choices.confidence)
     if measure not in board.scores.averaged:
-        aggregated = float(board.evaluation(["tuned"], [one.values]).mean[0, place])
-        mean = MeanInterval(mean.n, aggregated, None, None)
-    seeds = one.by_seed[:, place]
+        mean = MeanInterval(mean.n, float(board.evaluation(["tuned"], [one.values]).mean[0, number]), None, None)
     base = found.get((row, board.baseline))
-    shared = [seed for seed in one.seeds if base is not None and seed in base.seeds]
-    over_seeds = None
-    if condition != board.baseline and base is not None and shared:
-        own = np.array([one.by_seed[one.seeds.index(seed), place] for seed in shared])
-        other = np.array([base.by_seed[base.seeds.index(seed), place] for seed in shared])
-        over_seeds = mean_interval(own - other, options.confidence)
-    difference = None
-    if comparison is not None and condition != board.baseline:
-        names = {(d.run, d.measure): d for d in comparison.differences}
-        difference = names.get((f"{condition}/{row.name}", measure))
-    spread, sd = mean_interval(seeds, options.confidence), float(seeds.std(ddof=1)) if len(seeds) > 1 else None
-    runs, chosen = (float(np.nanmin(one.runs[:, place])), float(np.nanmax(one.runs[:, place]))), one.chosen(measure)
-    return EffectivenessEstimate(
-        row, condition, measure, mean, spread, sd, runs, chosen, difference, difference_over_seeds=over_seeds
-    )
+    over_seeds = difference = None
+    if condition != board.baseline and base is not None:
+        shared = [seed for seed in one.seeds if seed in base.seeds]
+        if shared:
+            own, other = (
+                np.array([side.by_seed[side.seeds.index(seed), number] for seed in shared]) for side in (one, base)
+            )
+            over_seeds = mean_interval(own - other, choices.confidence)
+        if comparison is not None:
+            of_it = {(each.run, each.measure): each for each in comparison.differences}
+            difference = of_it.get((f"{condition}/{row.name}", measure))
+    runs = (float(np.nanmin(one.runs[:, number])), float(np.nanmax(one.runs[:, number])))
+    counts = Counter(choice.setting for choice in one.choices if choice.measure == measure)
+    chosen = ", ".join(f"{name} ×{count}" for name, count in counts.items())
+    spread = mean_interval(one.by_seed[:, number], choices.confidence)
+    return Estimate(row, condition, measure, mean, spread, runs, chosen, difference, over_seeds)
 
 
 def _orders(
-    board: Board, found: Mapping[tuple[BoardRow, str], Tuned]
+    board: Board, found: Mapping[tuple[BoardRow, str], _Tuned]
 ) -> Iterator[tuple[tuple[str, str, str], OrderChanges]]:
     """The order of the models of each group under the baseline and under each other condition."""
-    for group in dict.fromkeys(row.group for row in board.rows):
-        for condition in board.conditions[1:] if board.conditions[0] == board.baseline else ():
-            rows = [row for row in board.rows if row.group == group and (row, condition) in found]
-            rows = [row for row in rows if (row, board.baseline) in found]
-            if len(rows) < 2:
-                continue
-            before, after = (
-                board.evaluation([row.model for row in rows], [found[row, side].values for row in rows]).mean
-                for side in (board.baseline, condition)
-            )
-            for place, measure in enumerate(board.scores.measures):
-                if not (np.isfinite(before[:, place]).all() and np.isfinite(after[:, place]).all()):
-                    continue
+    for group, condition in itertools.product(dict.fromkeys(row.group for row in board.rows), board.faults):
+        sides = (board.baseline, condition)
+        rows = [row for row in board.rows if row.group == group and all((row, side) in found for side in sides)]
+        if len(rows) < 2:
+            continue
+        before, after = (
+            board.evaluation([row.model for row in rows], [found[row, side].values for row in rows]).mean
+            for side in sides
+        )
+        for place, measure in enumerate(board.scores.measures):
+            if np.isfinite(before[:, place]).all() and np.isfinite(after[:, place]).all():
                 first, second = (
                     {row.model: float(value) for row, value in zip(rows, means[:, place], strict=True)}
                     for means in (before, after)
                 )
-                lower, conditions = lower_is_better(measure), (board.baseline, condition)
-                changes = order_changes(first, second, measure=measure, ascending=lower, conditions=conditions)
+                lower = lower_is_better(measure)
+                changes = order_changes(first, second, measure=measure, ascending=lower, conditions=sides)
                 yield (group, condition, measure), changes
 
 
-def _detail(one: EffectivenessEstimate) -> tuple[Cell, ...]:
-    found, seeds = one.difference, one.difference_over_seeds
-    shown: tuple[Cell, ...] = (None,) * 6
-    if found is not None:
-        mark = "†" if found.significant else ""
-        shown = (found.difference, found.low, found.high, found.p, found.p_corrected, mark)
-    over: tuple[Cell, ...] = (None,) * 3 if seeds is None else seeds[1:]
-    spread: tuple[Cell, ...] = (one.over_seeds.n, one.over_seeds.mean, one.sd_seeds, *one.over_seeds[2:])
-    names = (one.measure, one.row.group, one.row.model, one.condition)
-    return (*names, *one.mean, *spread, *one.runs, *shown, *over, one.chosen)
+def effectiveness_table(one: Effectiveness) -> Table:
+    """One row per model, the conditions side by side under each measure; the best of each measure stands out.
 
-
-def _estimate_json(one: EffectivenessEstimate) -> dict[str, Any]:
-    shown = ("difference", "low", "high", "p", "p_corrected", "significant", "better", "effect", "case")
-    return {
-        **one.row._asdict(),
-        **picked(one, "trained_on=condition, measure"),
-        **one.mean._asdict(),
-        "over_seeds": {**one.over_seeds._asdict(), "sd": one.sd_seeds},
-        "single_trainings": list(one.runs),
-        "chosen": one.chosen,
-        "difference": one.difference and {name: getattr(one.difference, name) for name in shown},
-        "difference_over_seeds": plain(one.difference_over_seeds),
-    }
-
-
-#: The two sets of topics that effects are shown on.
-TOPICS: Final = ("leaking", "all")
-
-
-class SizeEffect(NamedTuple):
-    """What a fault changes at one training size, in instances (0 for all rows), on the topics "leaking" or "all".
-
-    `seeds` counts those of the condition and of the baseline; by topic, values are means over seeds; `difference` is
-    condition minus baseline, with the interval over topics, None below one topic.
+    Source: leakage paper, section 4, Tables 3 to 5.
     """
-
-    collection: str
-    topics: str
-    row: BoardRow
-    condition: str
-    size: int
-    seeds: tuple[int, int]
-    mean: MeanInterval
-    baseline: MeanInterval
-    difference: MeanInterval
-
-
-def sizes_table(effects: Sequence[SizeEffect], measure: str, baseline: str) -> Table:
-    """One row per collection, set of topics, model, training set and size."""
-    columns = (
-        *heads("collection, topics, model, trained_on, size:,d, n:,d"),
-        Column("seeds", align="right"),
-        *(Column("mean", (above,), "right", ".4f") for above in (baseline, "with the fault")),
-        *Column.numbers("+.4f", "mean", "low", "high", above=("difference",)),
+    rows, conditions = one.rows, one.board.conditions
+    grouped = any(row.group for row in rows)
+    lead = [*([Column("queries")] if grouped else []), Column("model")]
+    keys = list(itertools.product(one.measures, conditions))
+    columns = (*lead, *(Column(condition, (measure,), align="right") for measure, condition in keys))
+    cells = [(*([row.group] if grouped else []), row.model, *(one.cell((row, c, m)) for m, c in keys)) for row in rows]
+    strong = frozenset(
+        (place, len(lead) + keys.index((measure, condition)))
+        for place, row in enumerate(rows)
+        for measure in one.measures
+        for condition in one.best(row, measure)
     )
-    rows = []
-    for one in effects:
-        names = (one.collection, one.topics, one.row.name, one.condition, one.size or size_name(0), one.difference.n)
-        means = (one.baseline.mean, one.mean.mean, *one.difference[1:])
-        rows.append((*names, f"{one.seeds[0]} and {one.seeds[1]}", *means))
-    starts = group_starts([one[:2] for one in effects])
-    notes = (
-        "Sizes are in instances: a query with one relevant and one non-relevant document is two.",
-        "Intervals: Student t of the per-topic differences; by topic, values are means over seeds. They are not "
-        "corrected for their number.",
-    )
-    return Table(f"{measure} by training size, difference to {baseline}.", columns, tuple(rows), notes, starts)
+    first = one.board.first_stage
+    means = ", ".join(f"{m} {v:.4f}" for m, v in zip(first.measures, first.mean[0], strict=True))
+    best = "Bold (or a star): the best of a row by each measure."
+    notes = (best, *one.notes(), f"What is reranked, without a model: {means}.")
+    title = f"{one.board.collection}: effectiveness by training set, cross-validated over all topics."
+    return Table(title, columns, tuple(cells), notes, group_starts([row.group for row in rows]), strong)
 
 
-def panels(effects: Sequence[SizeEffect], topics: str) -> tuple[LinePanel, ...]:
-    """One plot per collection and condition, one line per row: the difference by size."""
-    found = []
-    chosen = [one for one in effects if one.topics == topics]
-    # All plots have the same sizes, so that the eye can go from one to the next.
-    sizes = sorted({one.size for one in chosen}, key=lambda size: (size == 0, size))
-    for collection, condition in dict.fromkeys((one.collection, one.condition) for one in chosen):
-        own = [one for one in chosen if (one.collection, one.condition) == (collection, condition)]
-        lines = []
-        for row in dict.fromkeys(one.row for one in own):
-            by_size = {one.size: one.difference for one in own if one.row == row}
-            lines.append(LineSeries(row.name, tuple(_point(by_size.get(size)) for size in sizes)))
-        n = max(one.difference.n for one in own)
-        title = f"{collection}: {condition}, n = {n:,} topics"
-        found.append(LinePanel(title, tuple(map(size_name, sizes)), tuple(lines), zero=True))
-    return tuple(found)
+def strategies_table(found: Sequence[Effectiveness]) -> Table:
+    """One row per block of queries and strategy, the measures of every benchmark side by side.
 
+    The best of a block stands out; the first stage stands below. Where the design has several rankers, each strategy
+    has a row for each.
 
-def size_effects(board: Board, options: ReportChoices) -> Iterator[SizeEffect]:
-    """The effect of every condition on every row at each size, by the first measure.
-
-    Source: leakage paper, section 4, Figure 2.
+    Source: transfer paper, section 6, Tables 4 and 5.
     """
-    ids = np.array(board.scores.topics)
-    chosen = {"leaking": np.isin(ids, np.array(board.leaking, dtype=ids.dtype)), "all": np.ones(len(ids), dtype=bool)}
-    for topics, inside in chosen.items():
-        if not inside.any():
-            continue
-        for condition in board.faults:
-            for row in board.rows:
-                for size in board.sizes(row, condition):
-                    if size in board.sizes(row, board.baseline):
-                        yield _effect(board, (topics, inside), (row, condition, size), options.confidence)
+    rows = list(dict.fromkeys(row for one in found for row in one.rows))
+    conditions = list(dict.fromkeys(name for one in found for name in one.board.designed))
+    known = {place[:2] for one in found for place in one.estimates}
+    places = [each for each in itertools.product(rows, conditions) if each in known]
+    shown_model, shown_group = len({row.model for row in rows}) > 1, any(row.group for row in rows)
+    lead = [*([Column("queries")] if shown_group else []), Column("selection")]
+    lead += [Column("ranker")] if shown_model else []
+    values = [(one, measure) for one in found for measure in one.measures]
+    measured = [Column(measure, (one.board.collection,), align="right") for one, measure in values]
+    cells: list[tuple[Cell, ...]] = []
+    for row, name in places:
+        own = [*([row.group] if shown_group else []), name, *([row.model] if shown_model else [])]
+        cells.append((*own, *(one.cell((row, name, measure)) for one, measure in values)))
+    strong = frozenset(
+        (places.index((row, name)), len(lead) + column)
+        for column, (one, measure) in enumerate(values)
+        for row in rows
+        for name in one.best(row, measure)
+    )
+    last: list[Cell] = ["first stage", *[""] * (len(lead) - 1)]
+    last += [f"{float(one.board.first_stage.mean[0, one.measures.index(m)]):.4f}" for one, m in values]
+    best = "Bold (or a star): the best of a block by each measure."
+    notes = (best, *dict.fromkeys(note for one in found for note in one.notes()))
+    title = "Effectiveness by the strategy that selects the version of the relevant training documents."
+    rules = (*group_starts([place[0] for place in places]), len(places))
+    return Table(title, (*lead, *measured), (*cells, tuple(last)), notes, rules, strong)
 
 
-def _effect(
-    board: Board, topics: tuple[str, NDArray[np.bool_]], key: tuple[BoardRow, str, int], confidence: float
-) -> SizeEffect:
-    row, condition, size = key
-    name, inside = topics
-    first, second = (board.seed_means(row, side, [size]).values[0, 0, inside] for side in (condition, board.baseline))
-    known = ~(np.isnan(first) | np.isnan(second))
-    first, second = first[known], second[known]
-    seeds = (len(board.of(row, condition, size)), len(board.of(row, board.baseline, size)))
-    mean, baseline = (mean_interval(values, confidence) for values in (first, second))
-    difference = difference_interval(first, second, confidence=confidence)
-    return SizeEffect(board.collection, name, row, condition, size, seeds, mean, baseline, difference)
-
-
-def _point(interval: MeanInterval | None) -> tuple[float, float | None, float | None] | None:
-    if interval is None or interval.mean is None:
-        return None
-    return interval.mean, interval.low, interval.high
+_PLACES: Final = "benchmark, measure, model=row, "
 
 
 def depth_table(found: Sequence[Effectiveness]) -> Table:
@@ -535,72 +384,152 @@ def depth_table(found: Sequence[Effectiveness]) -> Table:
 
     Source: survivorship paper, section 5, Figure 1.
     """
-    baseline = found[0].board.baseline
-    columns = (
-        *heads("benchmark, measure, model, trained_on, topics:,d"),
-        Column("mean", align="right"),
-        *Column.numbers("+.4f", "mean", "low", "high", above=(f"difference to {baseline}",)),
-        Column("p corrected", align="right", format=".4g"),
-        *Column.numbers("+.1%", f"of {baseline}", "of the smaller set", above=("relative difference",)),
+    base = found[0].board.baseline
+    named = {"mean": "change", "low": "change_low", "high": "change_high"}
+    shown = (
+        *columns(f"{_PLACES}trained on=trained_on, topics=n:,d, mean=shown:s"),
+        *(Field((f"difference to {base}", name), field, "+.4f") for name, field in named.items()),
+        *columns("p corrected=change_p_corrected:.4g"),
+        Field(("relative difference", f"of {base}"), "of_baseline", "+.1%"),
+        Field(("relative difference", "of the smaller set"), "of_own", "+.1%"),
     )
-    rows: list[tuple[Any, ...]] = []
-    firsts: list[int] = []
-    for one in found:
-        for measure in one.measures:
-            firsts.append(len(rows))
-            for row in one.shown_rows():
-                for name in one.board.designed:
-                    estimate = one.estimates.get((row, name, measure))
-                    if estimate is not None:
-                        shown = one.cell(row, name, measure)
-                        base = one.estimates.get((row, baseline, measure))
-                        rows.append((one.board.collection, measure, row.name, name, *_cells(estimate, base, shown)))
-    notes = (
-        f"Relative differences: mean minus that of {baseline}, as a share of that of {baseline} or of the own mean.",
-        *dict.fromkeys(note for one in found for note in one.notes() if not note.startswith(("Bold", "What is"))),
-    )
-    rules = tuple(place for place in firsts if place)
-    return Table(
-        "Effectiveness by depth of the annotation behind the training set.", columns, tuple(rows), notes, rules
-    )
+    note = f"Relative differences: mean minus that of {base}, as a share of that of {base} or of the own mean."
+    title = "Effectiveness by depth of the annotation behind the training set."
+    return _long(title, shown, found, pl.lit(value=True), (note,))
 
 
-def depths_compared(one: Effectiveness) -> dict[str, Comparison]:
-    """All pairs of depths of each model of a benchmark, by model; corrected by measure over those of all models."""
-    means = one.board.scores.averaged
-    held = {row: [name for name in one.board.designed if (row, name) in one.values] for row in one.shown_rows()}
-    held = {row: names for row, names in held.items() if len(names) > 1}
-    if not means:
-        return {}
-    method = one.options.method
-    if method.family == "measure" and held:
-        method = replace(method, family=sum(math.comb(len(names), 2) for names in held.values()))
-    found = {}
-    for row, names in held.items():
-        scores = one.board.evaluation(names, [one.values[row, name] for name in names])
-        found[row.name] = compare_evaluations(scores, None, measures=means, method=method)
-    return found
+def control_table(found: Sequence[Effectiveness]) -> Table:
+    """One row per benchmark, measure and model: the mean, that of the control, and how far the model is above it."""
+    base = found[0].board.baseline
+    named = {"mean": "above", "low": "above_low", "high": "above_high"}
+    shown = (
+        *columns(f"{_PLACES}control=trained_on, topics=n:,d"),
+        Field(("mean", f"on {base}"), "change_baseline_mean", ".4f"),
+        Field(("mean", "on control"), "mean", ".4f"),
+        *(Field(("above control", name), field, "+.4f") for name, field in named.items()),
+        *columns("p corrected=change_p_corrected:.4g"),
+    )
+    title = f"The models trained on {base} and, as a control, on sets that teach nothing."
+    return _long(title, shown, found, pl.col("change").is_not_null(), ())
+
+
+def _long(
+    title: str, shown: tuple[Field, ...], found: Sequence[Effectiveness], where: pl.Expr, notes: tuple[str, ...]
+) -> Table:
+    """One row per benchmark, measure, model and condition; the control's table has a mark beside the model."""
+    every = pl.concat([one.frame() for one in found], how="vertical_relaxed").filter(where)
+    marked = pl.col("row") + pl.when("change_significant").then(pl.lit("†")).otherwise(pl.lit(""))
+    turned = {"above": "change", "above_low": "change_high", "above_high": "change_low"}
+    turns = {name: -pl.col(field) for name, field in turned.items()}
+    rows = every.with_columns(row=marked if "above" in {field.field for field in shown} else pl.col("row"), **turns)
+    notes = (*notes, *dict.fromkeys(note for one in found for note in one.notes()))
+    return View("estimates", "rows", title, shown, notes, ruled="measure").table({"rows": rows}, {})
+
+
+def above(found: Difference) -> tuple[float | None, float | None, float | None]:
+    """The baseline minus the condition, with its interval: the difference the other way round."""
+    value, low, high = (None if each is None else -each for each in (found.difference, found.high, found.low))
+    return value, low, high
 
 
 def depth_panels(found: Sequence[Effectiveness]) -> tuple[LinePanel, ...]:
     """One plot per benchmark and measure, one line per model: the mean by depth with its interval over topics."""
+
+    def point(one: Effectiveness, place: Place) -> tuple[float, float | None, float | None] | None:
+        found = one.estimates[place].mean if place in one.estimates else None
+        return None if found is None or found.mean is None else (found.mean, found.low, found.high)
+
     panels = []
-    for one in found:
-        for measure in one.measures:
-            lines = []
-            for row in one.shown_rows():
-                estimates = (one.estimates.get((row, name, measure)) for name in one.board.designed)
-                lines.append(LineSeries(row.name, tuple(_point(each and each.mean) for each in estimates)))
-            lower = ", lower is better" if lower_is_better(measure) else ""
-            panels.append(LinePanel(f"{one.board.collection}: {measure}{lower}", one.board.designed, tuple(lines)))
+    for one, measure in ((each, measure) for each in found for measure in each.measures):
+        depths = one.board.designed
+        lines = (LineSeries(row.name, tuple(point(one, (row, name, measure)) for name in depths)) for row in one.rows)
+        lower = ", lower is better" if lower_is_better(measure) else ""
+        panels.append(LinePanel(f"{one.board.collection}: {measure}{lower}", depths, tuple(lines)))
     return tuple(panels)
 
 
-def _cells(one: EffectivenessEstimate, base: EffectivenessEstimate | None, shown: str | None) -> tuple[Any, ...]:
-    found = one.difference
-    differences = (None,) * 4 if found is None else (found.difference, found.low, found.high, found.p_corrected)
-    shares: tuple[float | None, float | None] = (None, None)
-    if base is not None and base is not one and one.mean.mean and base.mean.mean:
-        change = one.mean.mean - base.mean.mean
-        shares = (change / base.mean.mean, change / one.mean.mean)
-    return (one.mean.n, shown, *differences, *shares)
+def effects(one: Effectiveness) -> Iterator[Verdict]:
+    """Which rows differ from the baseline by the first measure, for each training set."""
+    measure, against = one.measures[0], one.board.baseline
+    for condition in one.board.faults:
+        compared = {row: found for row in one.rows if (found := one.change((row, condition, measure))) is not None}
+        if not compared:
+            continue
+        lower = ", lower is better" if lower_is_better(measure) else ""
+        reach = reachable([found.detectable for found in compared.values() if not found.significant])
+        survivors = {row: found for row, found in compared.items() if found.significant}
+        subject = f"{one.board.collection}, {condition}"
+        if survivors:
+            rest = len(compared) - len(survivors)
+            word, named = (
+                f"{len(survivors)} of {len(compared)} differ",
+                "; ".join(_named(one, *each) for each in survivors.items()),
+            )
+            others = f" No difference is shown for the other {rest if rest > 1 else 'one'}." if rest else ""
+            over = _by_seeds([one.estimates[row, condition, measure] for row in survivors])
+            sentence = f"{measure}{lower}: {word} from {against}, corrected: {named}.{others}{reach}{over}"
+            yield Verdict(word, sentence, subject=subject, level="bad")
+            continue
+        named = "; ".join(_named(one, *each) for each in compared.items())
+        if len(compared) > 6:
+            values = [found.difference for found in compared.values() if found.difference is not None]
+            ends = [end for found in compared.values() for end in (found.low, found.high) if end is not None]
+            around = f", intervals within [{min(ends):+.4f}, {max(ends):+.4f}]" if ends else ""
+            named = f"differences {min(values):+.4f} to {max(values):+.4f}{around}"
+        what = "no difference is shown" if len(compared) == 1 else f"no difference is shown for any of {len(compared)}"
+        sentence = f"{measure}{lower}: {what} to {against}: {named} (intervals not corrected).{reach}"
+        yield Verdict("cannot tell", sentence, subject=subject)
+
+
+def controls(one: Effectiveness) -> Iterator[Verdict]:
+    """Which models of a pilot beat themselves trained on a control, by the first measure."""
+    measure = one.measures[0]
+    for condition in one.board.faults:
+        compared = {row.name: found for row in one.rows if (found := one.change((row, condition, measure)))}
+        if not compared:
+            continue
+        beating = [name for name, found in compared.items() if found.significant and not found.better]
+        named = "; ".join(f"{name} {signed(*above(found), '+.4f')}" for name, found in compared.items())
+        rest = reachable([found.detectable for name, found in compared.items() if name not in beating])
+        sentence = (
+            f"{measure}: {len(beating)} of {len(compared)} models beat themselves trained on {condition}, corrected"
+            f"{': ' + ', '.join(beating) if beating else ''}. {one.board.baseline} minus {condition}: {named} "
+            f"(intervals not corrected).{rest}"
+        )
+        level: Literal["good", "unknown"] = "good" if len(beating) == len(compared) else "unknown"
+        word, subject = f"{len(beating)} of {len(compared)} beat it", f"{one.board.collection}, {condition}"
+        yield Verdict(word, sentence, subject=subject, level=level)
+
+
+def reachable(detectable: Sequence[float | None], form: str = ".4f") -> str:
+    """The sizes that the topics could have shown, so that nobody takes what is not shown for what is not there."""
+    known = [size for size in detectable if size]
+    if not known:
+        return ""
+    limits = f"{min(known):{form}}" + (f" to {max(known):{form}}" if max(known) > min(known) else "")
+    return f" Differences below {limits} are too small for these topics to show reliably."
+
+
+def signed(mean: float | None, low: float | None, high: float | None, form: str) -> str:
+    """A value with its interval."""
+    if mean is None:
+        return "unknown"
+    return f"{mean:{form}}" + ("" if low is None or high is None else f" [{low:{form}}, {high:{form}}]")
+
+
+def _named(whole: Effectiveness, row: BoardRow, found: Difference) -> str:
+    """The row and its difference; where one model is alone, its block says enough."""
+    alone = len({each.model for each in whole.board.rows}) == 1
+    name = row.group if alone and row.group else row.name
+    return f"{name} {signed(found.difference, found.low, found.high, '+.4f')}"
+
+
+def _by_seeds(survivors: Sequence[Estimate]) -> str:
+    """Which differences exclude 0 over topics, but not over seeds: trained again, they may be others."""
+    unsettled = [
+        f"{one.row.name} ({over.n} seeds)"
+        for one in survivors
+        if (over := one.difference_over_seeds) is not None
+        and not (over.low is not None and over.high is not None and (over.low > 0 or over.high < 0))
+    ]
+    return f" Over seeds, the interval holds 0 or is not known: {', '.join(unsettled)}." if unsettled else ""

@@ -6,23 +6,24 @@ the worst rank is one more than the depth of the ranking.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeAlias
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
 
-import numpy as np
 import polars as pl
 
 from truerank.arrays import Floats, frame_schema
-from truerank.core.plain import plain
-from truerank.core.tables import Cell, Column, Table, group_starts
-from truerank.core.views import heads
+from truerank.core.tables import Table
+from truerank.core.verdict import Verdict
+from truerank.core.views import ColumnSpread, View, columns
 from truerank.errors import InputError, OptionError
-from truerank.measures import correct
+from truerank.measures import Significance, correct, detectable_difference
 from truerank.measures.resampling import bootstrap_interval
 from truerank.measures.significance import difference_test
 from truerank_lab.grid.results import GridResults
-from truerank_lab.reporting.board import Board, BoardRow, Draws, ReportChoices, size_name
+from truerank_lab.reporting.board import Board, BoardRow, Choices, size_name
+from truerank_lab.reporting.effectiveness import reachable, signed
 
 #: What a model said: of the documents that it reranked (`candidate`) and of leaked ones that it did not.
 SCORE_SCHEMA: Final[dict[str, Any]] = frame_schema(
@@ -81,16 +82,16 @@ class Memorisation:
         known = self.topics.filter(pl.col(name).is_not_null())
         return tuple(known["topic_id"].to_list()), known[name].to_numpy()
 
-    def spread(self, name: str, draws: Draws | None = None) -> TopicSpread:
+    def spread(self, name: str, method: Significance | None = None) -> TopicSpread:
         """One of `TOPIC_VALUES` summed up over topics."""
-        return spread(self.values(name)[1], draws)
+        return spread(self.values(name)[1], method)
 
-    def change(self, name: str, draws: Draws | None = None) -> MemorisationChange:
+    def change(self, name: str, method: Significance | None = None) -> MemorisationChange:
         """With and without the leak, macro-averaged over topics: rank and score of the leaked relevant documents, or
         the offset, which says how many ranks lie between these and the non-relevant ones."""
         first, second = (self.values(f"{name}_{side}")[1] for side in ("with", "without"))
         p = difference_test(first, second, "paired-t").p if len(first) > 1 else None
-        return MemorisationChange(spread(first, draws), spread(second, draws), spread(first - second, draws), p)
+        return MemorisationChange(spread(first, method), spread(second, method), spread(first - second, method), p)
 
 
 def insertion_ranks(scores: pl.DataFrame, by: Sequence[str] = ("topic_id",)) -> pl.DataFrame:
@@ -135,49 +136,15 @@ def memorisation(with_leak: pl.DataFrame, without: pl.DataFrame, leaked: pl.Data
     return Memorisation(_by_topic(pairs), tuple(seeds), leaked.height - scored)
 
 
-def spread(values: Floats, draws: Draws | None = None) -> TopicSpread:
-    """Sums up one value per topic, shape (topics,)."""
-    draws, n = draws or Draws(), len(values)
+def spread(values: Floats, method: Significance | None = None) -> TopicSpread:
+    """Sums up one value per topic, shape (topics,); the method says how the bootstrap draws."""
+    method, n = method or Significance(), len(values)
     if n < 2:
         return TopicSpread(n, float(values[0]) if n else None, None, None, None)
     ends = bootstrap_interval(
-        [values], confidence=draws.confidence, method="percentile", resamples=draws.resamples, seed=draws.seed
+        [values], confidence=method.confidence, method="percentile", resamples=method.draws, seed=method.seed
     )
     return TopicSpread(n, float(values.mean()), float(values.std(ddof=1)), *ends)
-
-
-def difference_of_differences(
-    first: Memorisation, second: Memorisation, name: str = "score", draws: Draws | None = None
-) -> TopicSpread:
-    """How much more one leak changes a value than another one: (with − without) of the first minus of the second.
-
-    Topics that both leaks have are drawn together, so that the interval knows how far they go along. A draw that
-    happens to miss all topics of a leak is not counted.
-
-    Source: leakage paper, section 4 (discussion of Table 7).
-    """
-    draws = draws or Draws()
-    sides = [_differences(side, name) for side in (first, second)]
-    topics = sorted(set(sides[0]) | set(sides[1]))
-    if not sides[0] or not sides[1]:
-        return TopicSpread(len(topics), None, None, None, None)
-    values = np.array([[side.get(topic, 0.0) for topic in topics] for side in sides])
-    there = np.array([[topic in side for topic in topics] for side in sides], dtype=np.float64)
-    mean = float(values[0].sum() / there[0].sum() - values[1].sum() / there[1].sum())
-    if min(map(len, sides)) < 2:
-        return TopicSpread(len(topics), mean, None, None, None)
-    rng, n = np.random.default_rng(draws.seed), len(topics)
-    times = rng.multinomial(n, np.full(n, 1 / n), size=draws.resamples).astype(np.float64)
-    counts = times @ there.T
-    drawn = (times @ values.T)[(counts > 0).all(axis=1)] / counts[(counts > 0).all(axis=1)]
-    tail = (1 - draws.confidence) / 2
-    low, high = np.quantile(drawn[:, 0] - drawn[:, 1], [tail, 1 - tail])
-    return TopicSpread(n, mean, None, float(low), float(high))
-
-
-def _differences(one: Memorisation, name: str) -> dict[str, float]:
-    (topics, first), (_, second) = (one.values(f"{name}_{side}") for side in ("with", "without"))
-    return dict(zip(topics, (first - second).tolist(), strict=True))
 
 
 def _of_leaked(scores: pl.DataFrame, leaked: pl.DataFrame, seeds: Sequence[int]) -> pl.DataFrame:
@@ -229,122 +196,69 @@ def _columns(frame: pl.DataFrame, schema: dict[str, Any], what: str) -> pl.DataF
     return frame.select([pl.col(name).cast(kind) for name, kind in schema.items()])
 
 
-#: Collection, leaking training sets, row.
-Place: TypeAlias = tuple[str, str, BoardRow]
-
-
 class Memorised(NamedTuple):
     """What one row remembers of one leak on one collection, at one size of the training sets, in instances.
 
-    `topics` counts those with leaked relevant documents, `unscored` leaked pairs without scores; `rank` and `score` are
-    means of the leaked relevant documents, `offset` the ranks from these to the leaked non-relevant ones, `gain` and
-    `loss` how many ranks the former rise and the latter fall by.
+    `rank` and `score` are means of the leaked relevant documents, `offset` the ranks from these to the leaked
+    non-relevant ones, `gain` and `loss` how many ranks the former rise and the latter fall by. Each change is marked
+    where it is significant among those of all rows, see `memorised`.
     """
 
     collection: str
     row: BoardRow
     condition: str
-    kind: str
     size: int
-    seeds: tuple[int, ...]
-    topics: int
-    unscored: int
+    found: Memorisation
     rank: MemorisationChange
     score: MemorisationChange
     offset: MemorisationChange
     gain: TopicSpread
     loss: TopicSpread
-    found: Memorisation
 
     @property
-    def place(self) -> Place:
-        return self.collection, self.condition, self.row
-
-    def json(self) -> dict[str, Any]:
-        rest = plain(self, "collection", "row", "condition", "found")
-        return {"collection": self.collection, **self.row._asdict(), "trained_on": self.condition, **rest}
+    def topics(self) -> int:
+        """Topics with leaked relevant documents."""
+        return len(self.found.values("rank_with")[0])
 
 
 def memorised(
-    results: GridResults, boards: Sequence[Board], options: ReportChoices
+    results: GridResults, boards: Sequence[Board], choices: Choices
 ) -> tuple[tuple[Memorised, ...], tuple[str, ...]]:
-    """What every row remembers of every leak, at one training size."""
-    found, missing, wanted = [], [], options.memorisation_size
+    """What every row remembers of every leak, at one training size; and where that is not known."""
+    found: list[Memorised] = []
+    missing: list[str] = []
     for board in boards:
         leaked = pl.concat([_named(board, each, results.leaked(each)) for each in board.benchmark.collections])
-        for condition in board.faults:
-            for row in board.rows:
-                sets = board.of(row, condition)["set"].unique().to_list()
-                pairs = leaked.filter(pl.col("set").is_in(sets)).select("topic_id", "doc_id", "relevant").unique()
-                size = _size(board, row, condition, wanted)
-                if not pairs.height:
-                    continue
-                if size is None:
-                    at = "in a shared size" if wanted is None else f"at {size_name(wanted)} instances"
-                    missing.append(
-                        f"{board.collection}, {row.name}: no finished training {at} both on {condition} and on "
-                        f"{board.baseline}, so memorisation is not known."
-                    )
-                    continue
-                found.append(_one(results, board, (row, condition, size), pairs, options))
-    if missing and not found and wanted is not None:
-        fault = f"no model was trained with {size_name(wanted)} instances with and without a leak"
+        for condition, row in itertools.product(board.faults, board.rows):
+            sets = board.of(row, condition)["set"].unique().to_list()
+            pairs = leaked.filter(pl.col("set").is_in(sets)).select("topic_id", "doc_id", "relevant").unique()
+            if not pairs.height:
+                continue
+            size = _size(board, row, condition, choices.size)
+            if size is None:
+                at = "in a shared size" if choices.size is None else f"at {size_name(choices.size)} instances"
+                missing.append(
+                    f"{board.collection}, {row.name}: no finished training {at} both on {condition} and on "
+                    f"{board.baseline}, so memorisation is not known."
+                )
+                continue
+            sides = [_scores(results, board, row, side, size) for side in (condition, board.baseline)]
+            one = memorisation(sides[0], sides[1], pairs)
+            rank, score, offset = (one.change(name, choices.method) for name in ("rank", "score", "offset"))
+            gain, loss = (one.spread(name, choices.method) for name in ("gain", "loss"))
+            found.append(Memorised(board.collection, row, condition, size, one, rank, score, offset, gain, loss))
+    if missing and not found and choices.size is not None:
+        fault = f"no model was trained with {size_name(choices.size)} instances with and without a leak"
         raise OptionError("memorisation_size", fault, "choose another size")
     return tuple(found), tuple(missing)
 
 
-def memorised_tables(found: Sequence[Memorised], baseline: str, options: ReportChoices) -> dict[str, Table]:
-    """The tables by name: ranks, scores, the difference of the differences, offsets."""
-    if not found:
-        return {}
-    tables = {
-        "memorised-ranks": _sides(found, "rank", ".2f", "Mean rank of the leaked relevant documents", options),
-        "memorised-scores": _sides(found, "score", ".3f", "Mean score of the leaked relevant documents", options),
-    }
-    differences = list(_all_differences(found, options))
-    if differences:
-        change, difference = "change of the score", "difference of the differences"
-        columns = heads(
-            f"collection, model, leak, other_leak, {change}|of the leak:+.4f, {change}|of the other:+.4f, "
-            f"{difference}|mean:+.4f, {difference}|low:+.4f, {difference}|high:+.4f"
-        )
-        notes = (
-            f"Each change is with minus without the leak ({baseline}), macro-averaged over the topics that leak there.",
-            f"Intervals: {_bootstrap(options)}; topics that both leaks have are drawn together.",
-        )
-        cells = tuple(
-            (collection, row.name, first, second, one.mean, other.mean, both.mean, both.low, both.high)
-            for collection, row, first, second, one, other, both in differences
-        )
-        tables["memorised-differences"] = Table(
-            "Mean score of the leaked relevant documents: the difference of the differences.", columns, cells, notes
-        )
-    return {**tables, "memorised-offsets": _offsets(found, baseline, options)}
-
-
-def _one(
-    results: GridResults, board: Board, key: tuple[BoardRow, str, int], pairs: pl.DataFrame, options: ReportChoices
-) -> Memorised:
-    row, condition, size = key
-    sides = [_scores(results, board, row, side, size) for side in (condition, board.baseline)]
-    found, draws = memorisation(sides[0], sides[1], pairs), options.draws
-    rank, score, offset = (found.change(name, draws) for name in ("rank", "score", "offset"))
-    gain, loss = (found.spread(name, draws) for name in ("gain", "loss"))
-    return Memorised(
-        board.collection, row, condition, board.kinds[condition], size, found.seeds,
-        len(found.values("rank_with")[0]), found.unscored, rank, score, offset, gain, loss, found,
-    )  # fmt: skip
-
-
 def _scores(results: GridResults, board: Board, row: BoardRow, condition: str, size: int) -> pl.DataFrame:
-    cells = board.of(row, condition, size)
     parts = []
-    for cell, seed in cells.select("cell", "seed").rows():
-        scores = results.scores(cell)
+    for cell, seed in board.of(row, condition, size).select("cell", "seed").rows():
+        scores = results.scores(cell).with_columns(seed=pl.lit(seed, pl.Int64))
         for each in board.benchmark.collections:
-            own = _named(board, each, scores.filter(pl.col("collection") == each))
-            given = pl.lit(seed, dtype=pl.Int64).alias("seed")
-            parts.append(own.select(given, "topic_id", "doc_id", "score", "candidate"))
+            parts.append(_named(board, each, scores.filter(pl.col("collection") == each)).select(*SCORE_SCHEMA))
     return pl.concat(parts)
 
 
@@ -357,141 +271,121 @@ def _named(board: Board, collection: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 def _size(board: Board, row: BoardRow, condition: str, wanted: int | None) -> int | None:
     """The size wanted, or the largest, that is finished with and without the leak under a shared seed."""
-    both = [size for size in board.sizes(row, condition) if size in board.sizes(row, board.baseline)]
-    for size in reversed([size for size in both if wanted in (None, size)]):
+    for size in reversed(board.sizes(row, condition)):
         seeds = [set(board.of(row, side, size)["seed"].to_list()) for side in (condition, board.baseline)]
-        if seeds[0] & seeds[1]:
+        if wanted in (None, size) and seeds[0] & seeds[1]:
             return size
     return None
 
 
-def _layout(found: Sequence[Memorised]) -> tuple[list[str], list[tuple[str, BoardRow]], Mapping[Place, Memorised]]:
-    """Collections, rows of a table as (condition, row), and what stands where."""
-    order = list(dict.fromkeys(one.condition for one in found))
-    places = sorted(dict.fromkeys((one.condition, one.row) for one in found), key=lambda place: order.index(place[0]))
-    by_place = {one.place: one for one in found}
-    return list(dict.fromkeys(one.collection for one in found)), places, by_place
-
-
-def significant(found: Sequence[Memorised], name: str, options: ReportChoices) -> frozenset[Place]:
+def _significant(found: Sequence[Memorised], name: str, method: Significance) -> list[bool]:
     """Where a difference ("rank", "score", "offset") is significant by the paired t-test, corrected for all of them."""
-    corrected = correct([getattr(one, name).p for one in found], options.method.correction)
-    pairs = zip(found, corrected, strict=True)
-    return frozenset(one.place for one, value in pairs if value is not None and value < options.method.alpha)
+    corrected = correct([getattr(one, name).p for one in found], method.correction)
+    return [value is not None and value < method.alpha for value in corrected]
 
 
-def _side_by_side(
-    found: Sequence[Memorised],
-    name: str,
-    headings: Sequence[str],
-    cells_of: Callable[[Memorised, str], Sequence[Cell]],
-    options: ReportChoices,
-) -> tuple[tuple[Column, ...], tuple[tuple[Cell, ...], ...], tuple[int, ...]]:
-    """Columns, rows and rules of a table with the same columns for each collection."""
-    collections, places, by_place = _layout(found)
-    marked = significant(found, name, options)
-    columns = [Column("trained on"), Column("model")]
-    columns += [Column(heading, (collection,), align="right") for collection in collections for heading in headings]
-    rows = []
-    for condition, row in places:
-        cells: list[Cell] = [condition, row.name]
-        for collection in collections:
-            place = (collection, condition, row)
-            one = by_place.get(place)
-            cells += [None] * len(headings) if one is None else cells_of(one, "†" if place in marked else "")
-        rows.append(tuple(cells))
-    return tuple(columns), tuple(rows), group_starts([place[0] for place in places])
-
-
-def _sides(found: Sequence[Memorised], name: str, form: str, title: str, options: ReportChoices) -> Table:
-    """With and without the leak, and the difference with its interval, side by side for each collection."""
-
-    def cells(one: Memorised, mark: str) -> list[Cell]:
-        change: MemorisationChange = getattr(one, name)
-        return [
-            _plus_minus(change.with_leak, form),
-            _plus_minus(change.without, form),
-            _shown(change.difference.mean, f"+{form}", mark),
-            _ends(change.difference, f"+{form}"),
-        ]
-
-    headings = ("with", "without", "difference", _interval_title(options))
-    columns, rows, rules = _side_by_side(found, name, headings, cells, options)
-    return Table(f"{title} {_at(found)}, with and without the leak.", columns, rows, _notes(found, options), rules)
-
-
-def _offsets(found: Sequence[Memorised], baseline: str, options: ReportChoices) -> Table:
-    """The increase of the offset and its two parts, side by side for each collection."""
-
-    def cells(one: Memorised, mark: str) -> list[Cell]:
-        return [
-            (_plus_minus(one.offset.difference, ".3f") or "–") + mark,
-            _ends(one.offset.difference, "+.3f"),
-            _shown(one.gain.mean, "+.3f"),
-            _shown(one.loss.mean, "+.3f"),
-        ]
-
-    headings = ("increase", _interval_title(options), "relevant rise", "non-relevant fall")
-    columns, rows, rules = _side_by_side(found, "offset", headings, cells, options)
-    notes = (
-        "The offset is the mean rank of the leaked non-relevant documents of a topic minus that of the relevant ones; "
-        f"its increase over {baseline} is what the relevant ones rise by and the non-relevant ones fall by, in ranks.",
-        *_notes(found, options),
+_PLACES: Final = columns("trained on=trained_on, model")
+_SIDES: Final = columns("with=with_leak:s, without:s, difference:s, {interval}=interval:s")
+_VIEWS: Final = tuple(
+    View(
+        f"memorised-{name}s", name, f"Mean {name} of the leaked relevant documents {{at}}, with and without the leak.",
+        _PLACES, spread=ColumnSpread("collection", ("{}",), _SIDES), ruled="trained_on",
     )
-    title = f"Increase of the rank offset between leaked relevant and non-relevant documents {_at(found)}."
-    return Table(title, columns, rows, notes, rules)
+    for name in ("rank", "score")
+)  # fmt: skip
+_OFFSETS: Final = View(
+    "memorised-offsets",
+    "offset",
+    "Increase of the rank offset between leaked relevant and non-relevant documents {at}.",
+    _PLACES,
+    notes=(
+        "The offset is the mean rank of the leaked non-relevant documents of a topic minus that of the relevant ones; "
+        "its increase over {baseline} is what the relevant ones rise by and the non-relevant ones fall by, in ranks.",
+    ),
+    spread=ColumnSpread(
+        "collection",
+        ("{}",),
+        columns("increase:s, {interval}=interval:s, relevant rise=gain:s, non-relevant fall=loss:s"),
+    ),
+    ruled="trained_on",
+)
 
 
-def _all_differences(
-    found: Sequence[Memorised], options: ReportChoices
-) -> Iterator[tuple[str, BoardRow, str, str, TopicSpread, TopicSpread, TopicSpread]]:
-    """Of each row with a leak of test data and another one: both changes of the score, and their difference."""
-    for one in found:
-        for other in found:
-            same = (one.collection, one.row, one.size) == (other.collection, other.row, other.size)
-            if same and one.kind == "test" and other.kind == "leak":
-                both = difference_of_differences(one.found, other.found, "score", options.draws)
-                changes = one.score.difference, other.score.difference
-                yield one.collection, one.row, one.condition, other.condition, *changes, both
+def memorised_tables(found: Sequence[Memorised], baseline: str, choices: Choices) -> Iterator[tuple[str, Table]]:
+    """The tables by name: ranks and scores with and without the leak, and the increase of the offset.
+
+    Source: leakage paper, section 4, Tables 6 to 8.
+    """
+    if not found:
+        return
+    order = list(dict.fromkeys(one.condition for one in found))
+    ordered = sorted(found, key=lambda one: order.index(one.condition))
+    sizes = dict.fromkeys(size_name(one.size) for one in sorted(found, key=lambda one: one.size))
+    facts = {"at": f"at {' or '.join(sizes)} training instances", "baseline": baseline}
+    facts["interval"] = f"{100 * choices.confidence:.6g}% interval"
+    forms = {"rank": ".2f", "score": ".3f", "offset": ".3f"}
+    for view in (*_VIEWS, _OFFSETS):
+        form, rows = forms[view.frame], []
+        for one, marked in zip(ordered, _significant(ordered, view.frame, choices.method), strict=True):
+            change: MemorisationChange = getattr(one, view.frame)
+            difference, mark = change.difference, "†" if marked else ""
+            low, high = difference.low, difference.high
+            rows.append({
+                "trained_on": one.condition, "model": one.row.name, "collection": one.collection,
+                "with_leak": _plus_minus(change.with_leak, form), "without": _plus_minus(change.without, form),
+                "difference": None if difference.mean is None else f"{difference.mean:+{form}}{mark}",
+                "increase": (_plus_minus(difference, form) or "–") + mark,
+                "interval": None if low is None else f"{low:+{form}} to {high:+{form}}",
+                "gain": None if one.gain.mean is None else f"{one.gain.mean:+{form}}",
+                "loss": None if one.loss.mean is None else f"{one.loss.mean:+{form}}",
+            })  # fmt: skip
+        table = view.table({view.frame: pl.DataFrame(rows, infer_schema_length=None)}, facts)
+        yield view.name, replace(table, notes=(*table.notes, *_notes(found, choices)))
 
 
-def _notes(found: Sequence[Memorised], options: ReportChoices) -> tuple[str, ...]:
+def memories(found: Sequence[Memorised], baseline: str, choices: Choices) -> Iterator[Verdict]:
+    """What became of the ranks of the documents that leaked on one collection by one set."""
+    clear = [one for one, marked in zip(found, _significant(found, "offset", choices.method), strict=True) if marked]
+    for collection, condition in dict.fromkeys((one.collection, one.condition) for one in found):
+        own = [one for one in found if (one.collection, one.condition) == (collection, condition)]
+        changes = "; ".join(f"{one.row.name} rank {_signed(one.rank)}, offset {_signed(one.offset)}" for one in own)
+        grown = [one for one in own if one in clear and (one.offset.difference.mean or 0) > 0]
+        word = f"offset grows for {len(grown)} of {len(own)}" if grown else "cannot tell"
+        named = ", ".join(one.row.name for one in grown)
+        tested = (
+            f"The offset grows, corrected, for {named}." if grown else "No growth of the offset survives correction."
+        )
+        rest = [one.offset.difference for one in own if one not in grown]
+        sizes = [None if each.sd is None else detectable_difference(each.n, each.sd) for each in rest]
+        sentence = (
+            f"Leaked documents after training on {condition}, compared with {baseline}: the rank of the relevant "
+            f"ones (negative: it rises) and the offset to the non-relevant ones change by {changes} "
+            f"(intervals not corrected). {tested}{reachable(sizes, '.2f')}"
+        )
+        subject = f"{collection}, {condition}: memory"
+        yield Verdict(word, sentence, subject=subject, level="bad" if grown else "unknown")
+
+
+def _notes(found: Sequence[Memorised], choices: Choices) -> tuple[str, ...]:
+    method = choices.method
     topics = dict.fromkeys(f"{one.collection}, {one.condition}: {one.topics:,} topics" for one in found)
+    bootstrap = f"percentile bootstrap over topics, {method.draws:,} draws, seed {method.seed}"
     notes = [
         "Macro-averaged over topics (mean within a topic and seed, then over seeds) ± standard deviation over topics. "
         f"{'; '.join(topics)}.",
         "A leaked document outside the reranked ones is inserted by its score, ties by document id, each by itself.",
-        f"Intervals: {_bootstrap(options)}. † paired t-test over topics, {options.method.correction} over the "
-        f"{len(found)} comparisons of the table, α = {options.method.alpha:g}.",
+        f"Intervals: {bootstrap}. † paired t-test over topics, {method.correction} over the "
+        f"{len(found)} comparisons of the table, α = {method.alpha:g}.",
     ]
-    unscored = sum(one.unscored for one in found)
-    if unscored:
-        notes.append(f"{unscored:,} leaked pairs were not scored and are left out.")
-    return tuple(notes)
+    unscored = sum(one.found.unscored for one in found)
+    return (*notes, *([f"{unscored:,} leaked pairs were not scored and are left out."] if unscored else []))
 
 
-def _bootstrap(options: ReportChoices) -> str:
-    return f"percentile bootstrap over topics, {options.method.draws:,} draws, seed {options.method.seed}"
-
-
-def _at(found: Sequence[Memorised]) -> str:
-    sizes = dict.fromkeys(size_name(one.size) for one in sorted(found, key=lambda one: one.size))
-    return f"at {' or '.join(sizes)} training instances"
-
-
-def _interval_title(options: ReportChoices) -> str:
-    return f"{100 * options.confidence:.6g}% interval"
+def _signed(change: MemorisationChange) -> str:
+    return signed(change.difference.mean, change.difference.low, change.difference.high, "+.2f")
 
 
 def _plus_minus(spread: TopicSpread, form: str) -> str | None:
     if spread.mean is None:
         return None
     return f"{spread.mean:{form}}" if spread.sd is None else f"{spread.mean:{form}} ± {spread.sd:{form}}"
-
-
-def _shown(value: float | None, form: str, mark: str = "") -> str | None:
-    return None if value is None else f"{value:{form}}{mark}"
-
-
-def _ends(spread: TopicSpread, form: str) -> str | None:
-    return None if spread.low is None or spread.high is None else f"{spread.low:{form}} to {spread.high:{form}}"

@@ -43,7 +43,6 @@ from truerank.sources.documents import DocumentSource, FoundDocument, open_docum
 from truerank.text.identifiers import unwritable
 from truerank.text.normalising import normalise
 from truerank.text.printable import listed
-from truerank.work.progress import Progress, Quiet
 
 Row = dict[str, Any]
 
@@ -420,16 +419,6 @@ class DocumentTable:
         for kind, rows in self.found.items():
             yield instances(kind, rows, self.count, self.counts.get(kind))
         yield from self.titles
-
-
-def read_document_table(source: str, asked: Collection[str] = (), progress: Progress | None = None) -> DocumentTable:
-    """Looks through the documents once."""
-    scan = DocumentScan(source, asked)
-    progress = progress or Quiet()
-    progress.start("documents")
-    for _ in scan.documents():
-        progress.advance(1)
-    return scan.finish()
 
 
 class DocumentScan:

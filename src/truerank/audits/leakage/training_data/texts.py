@@ -344,7 +344,7 @@ def read_suite(path: str | Path) -> Suite:
     Paths in it are relative to the file, `${NAME}` is taken from the environment.
     """
     file = Path(path)
-    top = read_tree(file, {}).table(("training", "test"))
+    top = read_tree(file).table(("training", "test"))
     training, tests = (_named(top, key) for key in ("training", "test"))
     reader = _Reader(file.absolute().parent, frozenset(name for name, _ in training))
     return Suite(

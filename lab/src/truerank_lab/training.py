@@ -35,7 +35,7 @@ _LOG: Final = "steps.parquet"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trained(Result, shown_in="truerank_lab.train"):
+class Trained(Result, shown_in="truerank_lab.training"):
     """A ranker that was trained and saved.
 
     Attributes:
@@ -96,7 +96,7 @@ def train(
             the usual one of the model. capreolus also sets the lengths and the padding of a small model.
         seed: of weights, order of the instances, and dropout.
         set_: a setting of the recipe (lr, batch) or of the model (max_query).
-        vectors: word vectors of the small models: a GloVe or word2vec file, a folder of an encoder, or packaged.
+        vectors: word vectors of the small models: a file in GloVe's form, a folder of an encoder, or packaged.
         texts: of instances that name queries and documents by id.
         device: cpu, cuda, cuda:1, mps; by default a GPU where there is one.
         progress: receives progress updates.
