@@ -264,8 +264,8 @@ def _wait_for(condition, seconds: float = 300) -> None:
 
 
 def _same_results(one: Path, other: Path) -> None:
-    """All files but logs and inputs have the same bytes; the designs differ in the folder of the data."""
-    exempt = {"run.log", "cell.log", "lock", "design.yaml", "manifest.json", "summary.json"}
+    """All files but logs, seconds and inputs have the same bytes; the designs differ in the folder of the data."""
+    exempt = {"run.log", "lock", "design.yaml", "manifest.json", "seconds.json"}
     names = [
         sorted(
             path.relative_to(root)
