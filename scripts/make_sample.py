@@ -33,7 +33,7 @@ LINES = {"sample-clicks": 1900, "sample-questions": 600}
 DUPLICATES = {"sample-clicks": 85, "sample-questions": 15}  # exact repetitions of ordinary queries in the same source
 CASE_TWINS = {"sample-clicks": 20, "sample-questions": 5}  # the same letters in another case
 EMPTY = {"sample-clicks": 9, "sample-questions": 3}
-LATIN1 = {"sample-clicks": 8, "sample-questions": 1}  # lines whose accents are not UTF-8
+LATIN1 = {"sample-clicks": 8, "sample-questions": 0}  # lines whose accents are not UTF-8
 IN_BOTH_SOURCES = 6  # planted leaks that occur in both sources
 LABEL_STRATA = ((0.95, 1.01, 40), (0.91, 0.95, 30), (0.85, 0.91, 75), (0.8, 0.85, 55))  # from, below, labelled
 

@@ -110,7 +110,7 @@ def test_faults(tmp_path):
     with pytest.raises(InputError, match="no padding 'some'"):
         Knrm.create(vocabulary(), padding="some")
     with pytest.raises(InputError, match="full precision"):
-        Knrm.create(vocabulary(), Runtime(precision="int8"))
+        Knrm.create(vocabulary(), Runtime(precision="bf16"))
     with pytest.raises(InputError, match="no trained knrm here"):
         Knrm.open(str(tmp_path))
     Knrm.create(vocabulary()).save(tmp_path)

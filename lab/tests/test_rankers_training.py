@@ -548,7 +548,7 @@ def test_transformers_are_trained_by_their_recipes(tmp_path, kind):
     assert prints[0] == prints[1] and prints[0]["before"] != prints[0]["after"]
     assert trained[0].fitted.recipe.name == recipe
     assert np.mean(trained[0].fitted.losses[-5:]) < np.mean(trained[0].fitted.losses[:5])
-    opened = open_ranker(str(tmp_path / "one"), device="cpu", backend="torch")
+    opened = open_ranker(str(tmp_path / "one"), device="cpu")
     assert opened.fingerprint == prints[0]["after"]
     assert np.isfinite(opened.score([Pair("what is", "the first one")])).all()
 
@@ -558,7 +558,7 @@ def test_rows_of_like_length_are_trained_together_and_keep_their_places(tmp_path
 
     from tiny_models import save_bert
 
-    ranker = open_ranker(f"monobert:{save_bert(tmp_path, labels=2)}", device="cpu", backend="torch")
+    ranker = open_ranker(f"monobert:{save_bert(tmp_path, labels=2)}", device="cpu")
     rows = ranker.rows([Pair("what is", "sound " * number) for number in (5, 40, 1, 41, 0, 17, 18)])
     with torch.inference_mode():
         assert torch.allclose(fitting._computing(torch, ranker)(rows), ranker.logits(rows), atol=1e-5)
@@ -582,9 +582,7 @@ def test_cosines_are_scaled_in_training(tmp_path):
     from tiny_models import save_ance
 
     save_ance(tmp_path)
-    ranker, dot = (
-        open_ranker(f"ance:{tmp_path}", device="cpu", backend="torch", similarity=one) for one in ("cosine", "dot")
-    )
+    ranker, dot = (open_ranker(f"ance:{tmp_path}", device="cpu", similarity=one) for one in ("cosine", "dot"))
     rows = ranker.rows([Pair("what is", "the first one"), Pair("what", "sound of it"), Pair("is", "the")])
     scaled, plain = fitting._computing(torch, ranker)(rows), ranker.logits(rows)
     assert torch.allclose(scaled, 20 * plain) and plain.abs().max() <= 1.00001

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from truerank.errors import InputError
-from truerank.options import Runtime
-from truerank.rankers.pretrained.checkpoints import collected, device_of, on_device
+from truerank.rankers.pretrained.checkpoints import collected, on_device
 from truerank_lab.rankers import fitting
 from truerank_lab.rankers.recipes import recipe_named
 
@@ -79,21 +78,3 @@ def test_fused_optimisers_change_weights_alike(name):
         weights.append(weight.detach())
     assert torch.allclose(*weights, atol=1e-6)
     assert not torch.allclose(weights[0], torch.linspace(-1, 1, 8), atol=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("options", "device"),
-    [
-        ({}, "cuda"),
-        ({"precision": "bf16"}, "cuda"),
-        ({"backend": "openvino"}, "cpu"),
-        ({"backend": "openvino", "precision": "bf16"}, "cpu"),
-        ({"precision": "int8"}, "cpu"),
-    ],
-)
-def test_what_runs_on_the_cpu_alone_takes_it_beside_a_gpu(monkeypatch, options, device):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    assert device_of(Runtime(**options)) == device
-    with pytest.raises(InputError, match="int8 is for the CPU"):
-        device_of(Runtime(device="cuda", precision="int8"))

@@ -13,7 +13,7 @@ from truerank.errors import OptionError
 from truerank.judging.agreement import agreement
 from truerank.judging.endpoints import Patience
 from truerank.judging.exchange import export, import_
-from truerank.judging.models import ChatModel, Judge, ModelRun, Only, judge_with_model
+from truerank.judging.models import ChatModel, ModelRun, Only, judge_with_model
 from truerank.judging.probes import Probing, probe_judge
 from truerank.judging.samples import new
 from truerank.judging.store import Store, store_change
@@ -21,14 +21,13 @@ from truerank.judging.tables import table
 from truerank.judging.web import Desk, Serving, open_desk
 from truerank.options import Flag, Options, Processes, Range, Seed, command
 from truerank.sources.inputs import inputs_of
-from truerank.vectors.encoders import Backend
 from truerank.work.progress import Progress
 
 if TYPE_CHECKING:
     from truerank.audits.assessors.audit import audit
 
 __all__ = [
-    "ActiveLearning", "Asking", "EncoderAnnotator", "Probing", "Serving", "agreement", "audit", "export", "import_",
+    "ActiveLearning", "Asking", "Probing", "Serving", "agreement", "audit", "export", "import_",
     "model", "new", "serve", "table",
 ]  # fmt: skip
 
@@ -145,24 +144,6 @@ def serve(
 
 
 @dataclass(frozen=True)
-class EncoderAnnotator(Options):
-    """A sentence encoder in place of a chat model.
-
-    Attributes:
-        encoder: a Hugging Face id, a local folder, or packaged; by default that of the leakage audit. In Python also an
-            open encoder.
-        threshold: a higher cosine is a leak; by default the leakage audit's.
-        backend: what runs the encoder.
-        device: what it runs on.
-    """
-
-    encoder: Annotated[Any, Flag(metavar="NAME", reads=str)] = None
-    threshold: Annotated[float | None, Range(at_least=-1, at_most=1)] = None
-    backend: Backend = "auto"
-    device: str | None = None
-
-
-@dataclass(frozen=True)
 class Asking(Options):
     """Which items the model is asked about.
 
@@ -182,7 +163,6 @@ def model(
     store: Annotated[str | Path | Store, Flag(metavar="STORE", positional=True, reads=Path)],
     chat: ChatModel = ChatModel(),
     patience: Patience = Patience(),
-    encoding: EncoderAnnotator = EncoderAnnotator(),
     asking: Asking = Asking(),
     *,
     probing: Probing = Probing(),
@@ -191,10 +171,9 @@ def model(
 ) -> ModelRun:
     """Lets a model label items, as one annotator among others.
 
-    With an endpoint and a model a chat model is asked, by a prompt made of the scheme; whatever is not exactly an
-    answer is a skip with the reason. Without them a sentence encoder labels the pairs of a leakage store by its
-    similarity. Items that the model has looked at before are not asked again, so the same command continues what was
-    stopped. The labels are a model's everywhere; the agreement of annotators compares them with people's.
+    A chat model is asked by a prompt made of the scheme; whatever is not exactly an answer is a skip with the reason.
+    Items that the model has looked at before are not asked again, so the same command continues what was stopped. The
+    labels are a model's everywhere; the agreement of annotators compares them with people's.
 
     With `probe` the model is asked about changed documents instead, in a store of their own: documents that people
     judged not relevant get the query's words, a claim or an instruction, relevant ones are cut or reworded. The result
@@ -204,7 +183,6 @@ def model(
         store: the store; in Python also an open one.
         chat: the chat model.
         patience: how often and how long it is asked.
-        encoding: the encoder.
         asking: which items it is asked about.
         probing: whether it is probed, and how.
         as_: the annotator's name, if not the model's.
@@ -215,8 +193,7 @@ def model(
         With `probe`, what the probes did.
 
     Raises:
-        InputError: as for `judging.judge_with_model`; an endpoint, key or prompt that cannot be used; an encoder that
-            cannot be opened, or another scheme than leakage and leak for it.
+        InputError: as for `judging.judge_with_model`; an endpoint, key or prompt that cannot be used.
 
     Examples:
 
@@ -225,14 +202,12 @@ def model(
         truerank judge model leakage.judged --endpoint https://HOST/v1 --model NAME --key-env MODEL_KEY --only labelled
         --max-items 100 --per-minute 60
 
-        truerank judge model leakage.judged --encoder packaged --threshold 0.8
-
         truerank judge model graded.judged --endpoint http://127.0.0.1:8000/v1 --model NAME --probe all
     """
     if probing and asking.only != "all":
         raise OptionError("only", "probes are made of documents that people graded", "leave it out")
     inputs = inputs_of(prompt=chat.prompt)
-    options: dict[str, Any] = {"chat": replace(chat, prompt=None), "encoding": encoding, "as": as_}
+    options: dict[str, Any] = {"chat": replace(chat, prompt=None), "as": as_}
     options |= {"only": asking.only, "again": asking.again, **({"probing": probing} if probing else {})}
     more: dict[str, Any] = {"name": as_, "max_items": asking.max_items, "again": asking.again, "progress": progress}
     with store_change("judge model", store, inputs, options) as job:
@@ -240,17 +215,6 @@ def model(
             probed = probe_judge(store, probing, chat.judge(patience) if chat else None, **more)
             job.skipped = {"unanswered": probed.unanswered}
             return probed
-        asked = chat.judge(patience) if chat else _encoder_judge(encoding)
-        found = judge_with_model(store, asked, only=asking.only, **more)
+        found = judge_with_model(store, chat.judge(patience), only=asking.only, **more)
         job.skipped = {**found.skipped, "failed": len(found.failed)}
     return found
-
-
-def _encoder_judge(given: EncoderAnnotator) -> Judge:
-    from truerank.audits.leakage.model_labels import EncoderJudge
-    from truerank.audits.leakage.options import CALIBRATED_FOR, DEFAULT_THRESHOLD
-    from truerank.vectors.encoders import open_encoder
-
-    encoder = CALIBRATED_FOR if given.encoder is None else given.encoder
-    opened = open_encoder(encoder, backend=given.backend, device=given.device) if isinstance(encoder, str) else encoder
-    return EncoderJudge(opened, DEFAULT_THRESHOLD if given.threshold is None else given.threshold)

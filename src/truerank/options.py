@@ -511,22 +511,13 @@ class Runtime(Options):
 
     Attributes:
         device: cpu, cuda, cuda:1, mps; by default a GPU where there is one.
-        precision: fp16 runs on a GPU, int8 in OpenVINO, bf16 on both; bf16x3, in OpenVINO, makes each product of fp32
-            out of three of bf16. How far scores differ from fp32 is printed. With auto, ways of running the model are
-            measured on some of the pairs, and the fastest is taken whose scores differ from those of fp32 by no more
-            than `tolerance`.
-        tolerance: with precision auto, how far a score of the measured pairs may differ.
-        backend: auto takes OpenVINO where it is installed and runs the model, else torch.
+        precision: fp16 and bf16 run on a GPU.
         threads: processors to use; by default all that the process may use.
-        calibration: pairs from which int8 learns its ranges, about 250 of the kind to be scored.
     """
 
     device: str | None = None
-    precision: Literal["fp32", "fp16", "bf16", "bf16x3", "int8", "auto"] = "fp32"
-    tolerance: Annotated[float, Range(above=0)] = 1e-4
-    backend: Literal["auto", "torch", "openvino"] = "auto"
+    precision: Literal["fp32", "fp16", "bf16"] = "fp32"
     threads: Processes | None = None
-    calibration: Annotated[tuple[Any, ...], Flag(hidden=True)] = ()
 
 
 def value_of(text: str) -> bool | int | float | str:

@@ -71,7 +71,7 @@ def test_a_script_runs_at_its_small_size(script: str, words: str, tmp_path: Path
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert any(sign.isdigit() for sign in done.stdout), "it prints no figures"
+    assert done.stdout.strip(), "it prints nothing"
 
 
 @pytest.mark.parametrize("folder", ["benchmarks", "studies", "scripts"])

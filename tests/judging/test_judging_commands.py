@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from chat_server import answered, chat_server, item_of
-from judging_example import pair_item, store_of
+from judging_example import store_of
 from places import DATA, without_progress
-from toy_encoder import TrigramEncoder
 from truerank import judge
 from truerank.audits import leakage
 from truerank.cli import main
@@ -28,7 +27,6 @@ from truerank.judging import (
     open_judgments,
     read_ratings,
 )
-from truerank.judging.models import judge_with_model
 
 
 def run(*words: object) -> str:
@@ -152,40 +150,6 @@ def test_a_chat_model_from_the_shell(store: Path) -> None:
         run("judge", "model", store, "--model", "tiny-1")
     with pytest.raises(InputError, match="no model"):
         run("judge", "model", store, "--endpoint", "http://127.0.0.1:9/v1")
-
-
-def test_an_encoder_in_place_of_a_person(store: Path) -> None:
-    result = leakage.judge_with_encoder(store, TrigramEncoder(), threshold=0.5)
-    assert (result.annotator, result.labelled) == ("trigrams", 6)
-    with Store.open(store) as opened:
-        said = {one.item_id: one.labels for one in opened.standing(annotator="trigrams")}
-        assert opened.annotator("trigrams").role == "model"
-    assert said["i0"] == ("Title-Identical",)
-    assert said["i1"] == ("Title-Identical",)
-    assert said["i2"] == ("Different Topic",)
-    assert said["i4"] == ("Title-Specialization",)
-    assert leakage.judge_with_encoder(store, TrigramEncoder(), threshold=0.5).already == 6
-    with pytest.raises(InputError, match="'trigrams' has labelled with other settings"):
-        leakage.judge_with_encoder(store, TrigramEncoder(), threshold=0.6)
-    (pair,) = [pair for pair in agreement(store, definition="leak", resamples=0).models if pair.second == "people"]
-    assert pair.units == 5
-
-
-def test_an_encoder_by_threshold_alone(tmp_path: Path) -> None:
-    items = [
-        pair_item("1", "title of 1", 0), pair_item("1", "something else entirely", 1),
-        Item("bare", "1", texts=(Text("query", "no title"),)),
-    ]  # fmt: skip
-    path = store_of(tmp_path / "l.judged", load_scheme("leak"), items, {})
-    encoder = leakage.EncoderJudge(TrigramEncoder(), 0.9)
-    result = judge_with_model(path, encoder)
-    assert result.labels == {"leak": 1, "no leak": 1}
-    assert result.skipped == {"the pair has no query or no title": 1}
-    other = store_of(tmp_path / "t.judged", load_scheme("transfer"), [pair_item("1", "q")], {})
-    with pytest.raises(InputError, match="an encoder does not judge by the scheme 'transfer'"):
-        judge_with_model(other, encoder)
-    with pytest.raises(InputError, match="the threshold 2"):
-        leakage.judge_with_encoder(path, TrigramEncoder(), threshold=2)
 
 
 @pytest.mark.shared

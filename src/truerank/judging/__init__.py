@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from truerank.judging.models import ChatModel as ChatModel
     from truerank.judging.models import Judge as Judge
     from truerank.judging.models import ModelRun as ModelRun
-    from truerank.judging.models import ScoreJudge as ScoreJudge
     from truerank.judging.models import judge_with_model as judge_with_model
     from truerank.judging.ratings import VOTES as VOTES
     from truerank.judging.ratings import Rating as Rating

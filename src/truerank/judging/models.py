@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 import string
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
@@ -204,7 +203,6 @@ Only = Literal["all", "labelled"]
 
 #: So many items in a row without an answer end the work: the endpoint is down.
 _MOST_FAILURES: Final = 5
-_ITEMS_AT_ONCE: Final = 256
 
 
 class ItemAnswer(NamedTuple):
@@ -230,44 +228,6 @@ class Judge(Protocol):
 
     def judge(self, scheme: Scheme, items: Iterator[Item]) -> Iterator[ItemAnswer]:
         """Labels items one after the other, in their order."""
-
-
-@dataclass(frozen=True)
-class ScoreJudge:
-    """A scorer and a threshold as an annotator.
-
-    Attributes:
-        name, about: as for `Judge`.
-        score: items → one number each; called with up to 256 items at a time.
-        threshold: what is above it has the labels `above`, the rest `below`.
-        above, below: labels of the scheme.
-    """
-
-    name: str
-    about: str
-    score: Callable[[Sequence[Item]], Sequence[float]]
-    threshold: float
-    above: tuple[str, ...] = ("leak",)
-    below: tuple[str, ...] = ("no leak",)
-
-    def judge(self, scheme: Scheme, items: Iterator[Item]) -> Iterator[ItemAnswer]:
-        """Labels items by their scores; an item whose score is not a number is skipped.
-
-        Raises:
-            ValueError: `score` returned another number of scores than it got items.
-        """
-        while batch := list(islice(items, _ITEMS_AT_ONCE)):
-            start = time.perf_counter()
-            scores = list(self.score(batch))
-            if len(scores) != len(batch):
-                raise ValueError(f"{len(scores)} scores for {len(batch)} items")
-            seconds = (time.perf_counter() - start) / len(batch)
-            for item, score in zip(batch, scores, strict=True):
-                labels = self.above if score > self.threshold else self.below
-                answer = Answer(scheme.check(labels, item), comment=f"score {score:.6f}")
-                yield ItemAnswer(
-                    item, Answer(skip="the score is not a number") if math.isnan(score) else answer, seconds
-                )
 
 
 @dataclass(frozen=True, eq=False)

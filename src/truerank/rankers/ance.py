@@ -13,14 +13,13 @@ from truerank.errors import InputError, OptionError, needed_for
 from truerank.rankers.base import Runtime, write_description
 from truerank.rankers.batches import padded
 from truerank.rankers.pretrained.checkpoints import Checkpoint, clean, on_device, quiet, seeded, without_pooler
-from truerank.rankers.pretrained.openvino_ranker import OpenVinoRanker
 from truerank.rankers.pretrained.torch_ranker import DualRanker, TokenRow
 
 #: The head of checkpoints that are not laid out for sentence-transformers.
 _HEAD: Final = ("embeddingHead.weight", "embeddingHead.bias", "norm.weight", "norm.bias")
 
 
-class Ance(OpenVinoRanker, DualRanker):
+class Ance(DualRanker):
     """A bi-encoder as sentence-transformers lays it out; ANCE's is first token → linear → layer norm.
 
     Source: Xiong et al. (2021), section 4; model as in Luan et al. (2021).
@@ -77,28 +76,6 @@ class Ance(OpenVinoRanker, DualRanker):
             backend.no_truncation()
         return [TokenRow(one.ids, len(one.ids)) for one in encoded]
 
-    @property
-    def config(self) -> Any:
-        return self.module[0].auto_model.config
-
-    @property
-    def reads_types(self) -> bool:
-        """A text alone has one type."""
-        return False
-
-    @staticmethod
-    def run_network(module: Any, ids: Any, types: Any | None) -> Any:
-        """The vectors of rows without padding, shape (rows, dimension)."""
-        import torch
-
-        return module({"input_ids": ids, "attention_mask": torch.ones_like(ids)})["sentence_embedding"]
-
-    def calibration_rows(self) -> list[TokenRow]:
-        """The rows of the texts that eight bits learn their ranges from."""
-        queries = self.text_rows(sorted({pair.query for pair in self.runtime.calibration}), queries=True)
-        documents = sorted({pair.document for pair in self.runtime.calibration})
-        return queries + self.text_rows(documents, queries=False)
-
     def encode(self, rows: Sequence[TokenRow], *, queries: bool) -> Any:
         """The vectors as a tensor, shape (rows, dimension)."""
         import torch
@@ -113,15 +90,6 @@ class Ance(OpenVinoRanker, DualRanker):
     def vectors(self, rows: Sequence[TokenRow], *, queries: bool) -> list[NDArray[np.float32]]:
         """The vector of each text, shape (dimension,)."""
         return list(self.encode(rows, queries=queries).cpu().numpy())
-
-    def all_vectors(self, rows: Sequence[TokenRow], *, queries: bool) -> list[NDArray[np.float32]]:
-        """The vector of each text, in the order of the rows."""
-        if not self.is_converted or not rows:
-            return super().all_vectors(rows, queries=queries)
-        made = self.converted_outputs(rows)
-        if self.settings["similarity"] == "cosine":
-            made /= np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-12)
-        return list(made)
 
     def matches(self, queries: Any, documents: Any) -> Any:
         return (queries * documents).sum(dim=1)

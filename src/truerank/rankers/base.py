@@ -123,10 +123,6 @@ class RankerSpec:
 
     def open(self) -> Ranker:
         """Opens the ranker; errors as in `open_ranker`."""
-        if self.runtime.precision == "auto":
-            # Who has pairs to measure with chooses a precision first, see `precision.choose_runtime`.
-            full = replace(self, runtime=replace(self.runtime, precision="fp32"))
-            return full.open()
         kind, place = _kind_and_place(self.name)
         folder = Path(place).expanduser()
         settings = dict(self.settings)

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Self
 
 from truerank.errors import InputError, OptionError
-from truerank.rankers.base import Pair, Runtime, Scores, rounded
+from truerank.rankers.base import Pair, Runtime
 from truerank.rankers.pretrained.checkpoints import Checkpoint, on_device, seeded
-from truerank.rankers.pretrained.openvino_ranker import OpenVinoRanker, run_encoder, run_packed, shorten_last_layer
 from truerank.rankers.pretrained.torch_ranker import (
     CrossRanker,
     TokenRow,
@@ -19,9 +18,11 @@ from truerank.rankers.pretrained.torch_ranker import (
 )
 
 _CLASSIFIER: Final = "AutoModelForSequenceClassification"
+#: Families whose layers are built alike, and whose heads read the first token.
+_FAMILIES: Final = ("bert", "electra", "roberta", "xlm-roberta", "camembert")
 
 
-class MonoBert(OpenVinoRanker, CrossRanker):
+class MonoBert(CrossRanker):
     """A cross-encoder over `[CLS] query [SEP] document [SEP]`, with the checkpoint's own special tokens.
 
     Only the document is cut; a query that alone is too long is cut to the model's length. A checkpoint with two classes
@@ -33,11 +34,10 @@ class MonoBert(OpenVinoRanker, CrossRanker):
     kind: ClassVar[str] = "monobert"
     #: The checkpoint of the survivorship paper (section 2).
     default_model: ClassVar[str] = "castorini/monobert-large-msmarco"
-    has_packed: ClassVar[bool] = True
 
     def __init__(self, module: Any, tokenizer: Any, name: str, runtime: Runtime, settings: dict[str, Any]) -> None:
         super().__init__(module, tokenizer, name, runtime, settings)
-        shorten_last_layer(module)
+        _shorten_last_layer(module)
         self._frame = pair_frame(tokenizer, name)
         self._types = int(getattr(module.config, "type_vocab_size", 0) or 0)
 
@@ -77,35 +77,8 @@ class MonoBert(OpenVinoRanker, CrossRanker):
         """The outputs of the head, shape (rows, 1 or 2)."""
         ids, mask = self.matrix(rows)
         types = on_device(pair_types(rows, ids.shape[1]), self.device) if self._types > 1 else None
-        return run_encoder(self.module, ids, mask, types)
-
-    @property
-    def config(self) -> Any:
-        return self.module.config
-
-    @property
-    def reads_types(self) -> bool:
-        return self._types > 1
-
-    @staticmethod
-    def run_network(module: Any, ids: Any, types: Any | None) -> Any:
-        return run_encoder(module, ids, None, types)
-
-    @staticmethod
-    def run_packed(module: Any, tokens: Any, pooling: Any) -> Any:
-        """The outputs of the head, shape (rows, texts, 1 or 2)."""
-        return run_packed(module, tokens, pooling)
-
-    def calibration_rows(self) -> list[TokenRow]:
-        """The rows of the pairs that eight bits learn their ranges from."""
-        return self.rows(sorted(set(self.runtime.calibration)))
-
-    def _score_rows(self, rows: Sequence[TokenRow]) -> Scores:
-        if not self.is_converted or not rows:
-            return super()._score_rows(rows)
-        import torch
-
-        return rounded(self.scores_of(torch.from_numpy(self.converted_outputs(rows))).numpy())
+        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        return self.module(**{name: value for name, value in given.items() if value is not None}).logits
 
     def scores_of(self, logits: Any) -> Any:
         """The log-probability of the second class, or the only output."""
@@ -113,3 +86,39 @@ class MonoBert(OpenVinoRanker, CrossRanker):
 
         values = logits.float()
         return values[:, 0] if values.shape[1] == 1 else torch.log_softmax(values, dim=1)[:, 1]
+
+
+def _shorten_last_layer(module: Any) -> None:
+    """Makes the last layer compute the first token only, while the model is not in training."""
+    if module.config.model_type not in _FAMILIES or getattr(module.config, "is_decoder", False):
+        return
+    last = module.base_model.encoder.layer[-1]
+    plain = last.forward
+
+    def forward(hidden: Any, attention_mask: Any | None = None, *arguments: Any, **options: Any) -> Any:
+        if last.training:
+            return plain(hidden, attention_mask, *arguments, **options)
+        return _run_layer(last, hidden[:, :1], hidden, None if attention_mask is None else attention_mask[:, :, :1])
+
+    last.forward = forward
+
+
+def _run_layer(layer: Any, wanted: Any, hidden: Any, mask: Any | None) -> Any:
+    """What a layer makes of the wanted tokens, which attend to all of them; shape as `wanted`."""
+    from torch.nn.functional import scaled_dot_product_attention
+
+    attention = layer.attention.self
+    rows, size = hidden.shape[0], attention.attention_head_size
+
+    def by_head(values: Any) -> Any:
+        return values.view(rows, -1, attention.num_attention_heads, size).transpose(1, 2)
+
+    mixed = scaled_dot_product_attention(
+        by_head(attention.query(wanted)),
+        by_head(attention.key(hidden)),
+        by_head(attention.value(hidden)),
+        attn_mask=mask,
+        scale=size**-0.5,
+    )
+    together = mixed.transpose(1, 2).flatten(2)
+    return layer.feed_forward_chunk(layer.attention.output(together, wanted))

@@ -164,14 +164,14 @@ def test_the_truth_of_the_sample_is_found(sample: SampleAudits) -> None:
 def test_the_truth_is_found_among_all_queries(tmp_path: Path) -> None:
     whole = audited(TRAIN, tmp_path, str(tmp_path / "cache"))
     assert finds_the_truth(whole)
-    assert whole.labelled.summary["sources"]["sample-clicks"]["read"] == 3800
+    assert whole.labelled.summary["sources"]["sample-clicks"]["read"] == 1900
 
 
 def test_artifacts_are_what_the_contract_says(sample: SampleAudits, few: list[str]) -> None:
     folder = sample.labelled.folder
     assert folder is not None
     assert {path.name for path in folder.iterdir() if path.is_file()} == {
-        "candidates.parquet", "findings.sarif", "manifest.json", "neighbours.parquet", "report.html", "run.log",
+        "candidates.parquet", "card.md", "findings.sarif", "manifest.json", "neighbours.parquet", "report.html", "run.log",
         "summary.json",
     }  # fmt: skip
     assert pl.read_parquet_schema(folder / "candidates.parquet") == CANDIDATE_SCHEMA

@@ -13,8 +13,7 @@ import polars as pl
 import pytest
 
 import truerank
-from eight_bits import SATURATES, WHY_SATURATED
-from tiny_models import save_ance, save_t5
+from tiny_models import save_t5
 from transfer_example import FAULTS, TOPICS, Files, options, write
 from truerank import transfer
 from truerank.audits.transfer import Scan, load_scan
@@ -24,7 +23,7 @@ from truerank.audits.transfer.scanning.scan import default_ranker
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.judging import load_scheme
-from truerank.rankers.base import Pair, RankerSpec, Runtime, open_ranker
+from truerank.rankers.base import Pair, RankerSpec, open_ranker
 from truerank.sources.documents import DocumentSource
 from truerank.text.passages import passages, policy_named
 from truerank.work.engines import LocalEngine
@@ -323,7 +322,6 @@ def test_a_second_ranker_is_weighed_in(files: Files, scan: Scan, tmp_path: Path)
     assert both.summary["ranker"]["name"].count("+") == 1 and len(both.summary["ranker"]["fingerprints"]) == 2
     assert len(both.summary["probability"]["max"]["slopes"]) == 2
     assert set(both.candidates.filter("max")["topic_id"]) == set(scan.candidates.filter("max")["topic_id"])
-    assert both.summary["agreement"] == {}
     # What is stored are the log odds.
     scores = both.scores["max_score"].to_numpy()
     assert both.scores["max"].to_numpy() == pytest.approx(1 / (1 + np.exp(-scores)), abs=2e-6)
@@ -335,21 +333,6 @@ def test_levels_of_topics_by_hand() -> None:
     mean = 5.0
     expected = [(14 + 5 * mean) / 7] * 3 + [(1 + 5 * mean) / 6, mean]
     assert found.tolist() == pytest.approx(expected)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(SATURATES, reason=WHY_SATURATED)
-def test_eight_bits_say_how_they_agree(files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("nncf")
-    monkeypatch.setenv("TRUERANK_CACHE", str(tmp_path / "cache"))
-    low = RankerSpec(f"ance:{save_ance(tmp_path / 'ance')}", Runtime(device="cpu", precision="int8"))
-    chosen = options(model=low, with_=(RankerSpec("bm25"),))
-    found = transfer.scan(files.versions, files.qrels, files.topics, out=tmp_path / "out", **chosen)
-    (told,) = found.summary["agreement"].values()
-    # Of judged documents and those that calibrate.
-    assert told["pairs"] == 200 and 0.8 < told["tau"] <= 1
-    (note,) = (one for one in found.summary["notes"] if "low precision" in one)
-    assert f"tau {told['tau']:.4f}" in note and note in repr(found).replace("\n", " ")
 
 
 @pytest.mark.parametrize(

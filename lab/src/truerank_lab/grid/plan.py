@@ -44,7 +44,7 @@ class Network:
         model, settings = self.model, divided(self.model.changes)[1]
         if self.vocabulary is None:
             settings = settings | (_seed_of_head(model.model, settings, seed) if self.trained else {})
-            runtime = Runtime(device=device, backend="torch")
+            runtime = Runtime(device=device)
             ranker: Any = RankerSpec(model.model, runtime, tuple(sorted(settings.items()))).open()
             if self.trained:
                 check_trainable(ranker, model.model)

@@ -114,9 +114,9 @@ class SmallRanker:
         self.vocabulary, self.settings = vocabulary, settings
         from truerank.rankers.pretrained.checkpoints import device_of
 
-        if runtime.precision != "fp32" or runtime.backend == "openvino":
-            fault = f"{self.kind} runs on torch in full precision"
-            raise InputError(fault, "leave out precision and backend", where=self.kind)
+        if runtime.precision != "fp32":
+            fault = f"{self.kind} runs in full precision"
+            raise InputError(fault, "leave out precision", where=self.kind)
         self.device = device_of(runtime)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)

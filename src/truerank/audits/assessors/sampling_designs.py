@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
+import scipy
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
@@ -362,15 +363,17 @@ def _learned(
         left = gains - features[rows] @ np.linalg.lstsq(features[rows], gains, rcond=None)[0]
     freedom = max(len(rows) - features.shape[1], 1)
     overall = float(left @ left) / freedom
-    # Imported here: SciPy's statistics take most of a second to load.
-    from scipy.stats import chi2
-
-    factor = freedom / float(chi2.ppf(1 - assurance, freedom))
+    factor = freedom / _chi_square(1 - assurance, freedom)
     variance = np.full(len(predicted), overall)
     for grade in np.unique(ranks.grades):
         own = left[ranks.grades[rows] == grade]
         variance[ranks.grades == grade] = (float(own @ own) + _PRIOR * overall) / (len(own) + _PRIOR)
     return _Learned(variance * factor, between, assurance)
+
+
+def _chi_square(probability: float, freedom: float) -> float:
+    """The quantile of a χ² distribution. `scipy.stats`, which has it too, takes most of a second to load."""
+    return 2 * float(scipy.special.gammaincinv(freedom / 2, probability))
 
 
 def _done(strata: LabelStrata, pilot: pl.DataFrame | None) -> Ints:
@@ -428,13 +431,11 @@ class _Planning(NamedTuple):
         return self.shares(low), self._width(low, correcting)
 
     def _width(self, labels: int, correcting: Correcting) -> float:
-        from scipy.stats import chi2, t
-
         parts = self.shares(labels)
         variance = float(np.sum(self.sizes * (self.sizes / parts - 1) * self.own)) / self.topics**2
         freedom = max(labels * self.share - 2, 2.0)
         if correcting.target == "topics":
             freedom = max(self.topics - 1, 1)
             # The variance that is estimated from so many topics is itself above the true one as often as below it.
-            variance = (variance + self.between / self.topics) * float(chi2.ppf(self.assurance, freedom)) / freedom
-        return 2 * float(t.ppf((1 + correcting.confidence) / 2, freedom)) * math.sqrt(variance)
+            variance = (variance + self.between / self.topics) * _chi_square(self.assurance, freedom) / freedom
+        return 2 * float(scipy.special.stdtrit(freedom, (1 + correcting.confidence) / 2)) * math.sqrt(variance)

@@ -20,7 +20,6 @@ from truerank.audits.leakage.clean import Cleaning, LeakRules, TrainCleaning
 from truerank.audits.leakage.commands import CleaningSide, Spread, calibrate, clean
 from truerank.audits.leakage.effect import Effect, difference_sds, effect
 from truerank.audits.leakage.guard import DroppedRow, GuardReport, LeakageGuard, guard
-from truerank.audits.leakage.model_labels import EncoderJudge, judge_with_encoder
 from truerank.audits.leakage.options import AuditOptions, Redaction
 from truerank.audits.leakage.redaction import open_key, redact
 from truerank.audits.leakage.reduction import TestReduction
@@ -49,7 +48,6 @@ __all__ = [
     "CorpusReduction",
     "DroppedRow",
     "Effect",
-    "EncoderJudge",
     "ExampleAudit",
     "ExampleOptions",
     "GuardReport",
@@ -70,7 +68,6 @@ __all__ = [
     "effect",
     "examples",
     "guard",
-    "judge_with_encoder",
     "load_audit",
     "load_examples",
     "matrix",

@@ -1,1 +1,1 @@
-"""What the rankers on transformers share: checkpoints, rows of tokens, networks in torch and OpenVINO."""
+"""What the rankers on transformers share: checkpoints, rows of tokens, networks in torch."""

@@ -19,8 +19,6 @@ from truerank.vectors.encoders.model_folder import PACKAGED, PACKAGED_MODEL, pac
 
 _HUB_ID: Final = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 _LOAD_FAULTS: Final = (OSError, ValueError, ImportError, KeyError, RuntimeError, AttributeError, TypeError)
-#: What runs in OpenVINO alone.
-CPU_PRECISIONS: Final = ("int8", "bf16x3")
 _REMEDY: Final = "give KIND:FOLDER, KIND:ID of Hugging Face, or a folder that 'train' wrote"
 
 
@@ -138,20 +136,15 @@ def device_of(runtime: Runtime) -> str:
     neural()
     import torch
 
-    # OpenVINO, and with it the precisions that it alone has, runs on the CPU, also beside a GPU.
-    on_cpu = runtime.backend == "openvino" or runtime.precision in CPU_PRECISIONS
-    device = runtime.device or ("cuda" if torch.cuda.is_available() and not on_cpu else "cpu")
+    device = runtime.device or ("cuda" if torch.cuda.is_available() else "cpu")
     kind, _, number = device.partition(":")
     there = kind in ("cpu", "cuda", "mps") and (not number or number.isdigit())
     if there and kind != "cpu":
         there = int(number or 0) < torch.cuda.device_count() if kind == "cuda" else torch.backends.mps.is_available()
     if not there:
         raise OptionError("device", f"torch sees no device '{device}'", "use `device` cpu")
-    if kind == "cpu" and (runtime.precision == "fp16" or (runtime.precision == "bf16" and runtime.backend == "torch")):
-        remedy = "use fp32, or int8 or bf16 with --backend openvino"
-        raise OptionError("precision", f"{runtime.precision} is for GPUs", remedy)
-    if runtime.precision in CPU_PRECISIONS and kind != "cpu":
-        raise OptionError("precision", f"{runtime.precision} is for the CPU", "use fp16 or bf16 on a GPU")
+    if kind == "cpu" and runtime.precision != "fp32":
+        raise OptionError("precision", f"{runtime.precision} is for GPUs", "use fp32")
     if kind == "cpu" and runtime.threads is not None:
         torch.set_num_threads(runtime.threads)
     return device
@@ -160,9 +153,8 @@ def device_of(runtime: Runtime) -> str:
 def in_precision(module: Any, runtime: Runtime, device: str) -> Any:
     import torch
 
-    # On the CPU, OpenVINO rounds while it computes; the weights stay as they are.
-    kinds = {} if device == "cpu" else {"fp16": torch.float16, "bf16": torch.bfloat16}
-    return module.to(device=device, dtype=kinds.get(runtime.precision, torch.float32)).eval()
+    kinds = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+    return module.to(device=device, dtype=kinds[runtime.precision]).eval()
 
 
 def on_device(values: NDArray[Any], device: str) -> Any:

@@ -14,7 +14,6 @@ from truerank.errors import OptionError
 from truerank.rankers.base import Pair, RankerSpec, Runtime, Scores, rounded, write_description
 from truerank.rankers.batches import length_batches, padded, restore
 from truerank.rankers.pretrained import checkpoints
-from truerank.vectors.encoders.tokenizing import PackedBatch, Packing, TokenIds, best_widths
 from truerank.work.artifacts import digest
 
 #: Tokens in a batch on the CPU: few, because its activations should stay in the cache.
@@ -38,14 +37,9 @@ class TorchRanker(ABC):
     """
 
     kind: ClassVar[str]
-    #: Whether OpenVINO may run models of this kind.
-    in_openvino: ClassVar[bool] = False
 
     def __init__(self, module: Any, tokenizer: Any, name: str, runtime: Runtime, settings: Mapping[str, Any]) -> None:
         self.device = checkpoints.device_of(runtime)
-        low = runtime.precision == "int8" or (runtime.precision in ("bf16", "bf16x3") and self.device == "cpu")
-        if not self.in_openvino and (runtime.backend == "openvino" or low):
-            raise OptionError("backend", f"OpenVINO does not run {self.kind} here", "use `backend` torch and fp32")
         self.runtime = runtime
         self.module = checkpoints.in_precision(module, runtime, self.device)
         self.tokenizer = tokenizer
@@ -64,17 +58,8 @@ class TorchRanker(ABC):
     @property
     def fingerprint(self) -> str:
         """Hash over weights, tokenizer, settings and the arithmetic; of the weights as they are now."""
-        arithmetic = (
-            self.runtime.precision,
-            self.device.partition(":")[0],
-            self.arithmetic(),
-            self.runtime.calibration,
-        )
+        arithmetic = (self.runtime.precision, self.device.partition(":")[0])
         return digest([self.kind, checkpoints.content_hash(self.module, self.tokenizer), self._settings, arithmetic])
-
-    def arithmetic(self) -> str:
-        """What else than the device decides the last digits."""
-        return "torch"
 
     def save(self, folder: Path) -> None:
         """Writes weights, tokenizer and settings to a folder that `load` reads."""
@@ -238,10 +223,6 @@ class DualRanker(TorchRanker):
         return dict(zip(texts, self.all_vectors(self.text_rows(texts, queries=queries), queries=queries), strict=True))
 
 
-#: A row has room for one pair in so many of its tokens: the last layer computes no other token than these.
-_TOKENS_OF_A_PAIR: Final = 16
-
-
 class PairFrame(NamedTuple):
     """The special tokens around the parts of a pair; the first of those between still have the first type."""
 
@@ -279,19 +260,6 @@ def pair_types(rows: Sequence[TokenRow], width: int) -> NDArray[np.int64]:
     second = np.fromiter((row.second for row in rows), np.int64, len(rows))
     lengths = np.fromiter((len(row.ids) for row in rows), np.int64, len(rows))
     return ((places >= second[:, None]) & (places < lengths[:, None])).astype(np.int64)
-
-
-def packed_pairs(rows: Sequence[TokenRow], padding: int | None, *, types: bool, tokens: int) -> list[PackedBatch]:
-    """Pairs packed into rows of fixed widths; a pair's output is that of its first token."""
-    lengths = np.fromiter((len(row.ids) for row in rows), np.int64, len(rows))
-    flat = np.fromiter((token for row in rows for token in row.ids), np.int32, int(lengths.sum()))
-    starts = np.cumsum(lengths) - lengths
-    second = np.fromiter((row.second for row in rows), np.int64, len(rows))
-    kinds = (np.arange(len(flat)) - np.repeat(starts, lengths) >= np.repeat(second, lengths)).astype(np.int64)
-    packing = Packing(mean=False, skip=0, padding=padding, tokens_of_a_text=_TOKENS_OF_A_PAIR)
-    widths = best_widths(lengths.tolist(), tokens_of_a_text=_TOKENS_OF_A_PAIR)
-    ids = TokenIds(flat, starts, lengths)
-    return packing.batches(ids, tokens=tokens, types=kinds if types else None, widths=widths)
 
 
 def longest_input(config: Any) -> int:

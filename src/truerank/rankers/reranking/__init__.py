@@ -1,1 +1,1 @@
-"""Putting runs in a ranker's order: documents cut into passages, scores that are kept, agreement of precisions."""
+"""Putting runs in a ranker's order: documents cut into passages, scores that are kept."""

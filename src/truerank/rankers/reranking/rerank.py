@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +21,6 @@ from truerank.errors import InputError
 from truerank.lexical.searching import topic_queries, write_run
 from truerank.options import Flag, Options, OutFile, Range, Runtime, Source, command
 from truerank.rankers.base import DECIMALS, Pair, Ranker, RankerSpec, device_of_ranker, placed, spec_of
-from truerank.rankers.precision import agreement, settled
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.rankers.reranking.score_cache import CachedScores, counted_scores, encode_shared, with_vectors
 from truerank.records import Input
@@ -62,7 +61,6 @@ class Reranked(Result, shown_in="truerank.rankers.reranking.rerank"):
         no_text: topics of the run that have no text; they are left in the order of the first stage.
         counts: documents reranked, passages scored, distinct pairs asked for, and those that the cache knew.
         tag: the name of the run.
-        agreement: of a low precision with the full one, where that was asked for.
         out: the file that it was written to.
     """
 
@@ -72,7 +70,6 @@ class Reranked(Result, shown_in="truerank.rankers.reranking.rerank"):
     no_text: tuple[str, ...]
     counts: Mapping[str, int]
     tag: str
-    agreement: Mapping[str, float] = field(default_factory=dict)
     out: Path | None = None
 
     def json(self) -> dict[str, Any]:
@@ -80,7 +77,7 @@ class Reranked(Result, shown_in="truerank.rankers.reranking.rerank"):
             "tag": self.tag,
             **self.about,
             "rows": len(self.run),
-            **picked(self, "counts, missing, no_text, agreement"),
+            **picked(self, "counts, missing, no_text"),
             "ties": f"scores with {DECIMALS} decimals, equal ones by document id ascending",
         }
 
@@ -112,7 +109,7 @@ Aggregation = Literal["first", "max"]
 
 #: Documents in a block: small enough that little is lost when killed, large enough for full batches.
 _BLOCK: Final = 1024
-_PACKAGES: Final = ("torch", "transformers", "openvino")
+_PACKAGES: Final = ("torch", "transformers")
 
 
 @dataclass(frozen=True)
@@ -205,8 +202,6 @@ def rerank(
         found = made(folder_of=job.unfinished)
         about = found.about["ranker"]
         job.read(Input(about["name"], name, "model", None, about["fingerprint"]))
-        if "precision" in about:
-            job.options["chosen_precision"] = about["precision"]
         job.skipped = {"missing": list(found.missing), "no_text": list(found.no_text)}
         write_run(found.run, Path(out))
         job.note(Path(out).name)
@@ -249,16 +244,9 @@ def _made(
     texts = folder / "documents.sqlite"
     DocumentTexts.collect(texts, docs, frozenset(candidates["doc_id"].unique().to_list()), progress)
     blocks = _Blocks(candidates, queries)
-    spec = ranker
-    if isinstance(spec, RankerSpec):
-        sample = partial(_sample, blocks, DocumentTexts(texts), chosen)
-        spec = settled(spec, sample)
-    opened = spec.open() if isinstance(spec, RankerSpec) else spec
-    ranked_by = {"name": opened.name, "fingerprint": opened.fingerprint}
-    if isinstance(ranker, RankerSpec) and ranker.runtime.precision == "auto":
-        ranked_by["precision"] = spec.runtime.precision
-    about = {"ranker": ranked_by, **about}
-    elsewhere = placed(spec, opened) if isinstance(spec, RankerSpec) else spec
+    opened = ranker.open() if isinstance(ranker, RankerSpec) else ranker
+    about = {"ranker": {"name": opened.name, "fingerprint": opened.fingerprint}, **about}
+    elsewhere = placed(ranker, opened) if isinstance(ranker, RankerSpec) else ranker
     task = _Task(opened if engine.in_process else elsewhere, texts, chosen, passages, options.cache)
     # Another ranker's blocks are others, so that options may change between two attempts.
     job = Job(folder / opened.fingerprint[:16], engine, progress)
@@ -271,14 +259,13 @@ def _made(
     finally:
         # The ranker may be the caller's, who may train it.
         with_vectors(opened, None)
-    agreed = agreement(spec, opened, sample) if isinstance(spec, RankerSpec) else {}
     if len(missing) == candidates["doc_id"].n_unique():
         fault = f"none of the run's {len(missing)} documents is in {collection.name}"
         raise InputError(fault, "give the collection of this run", where=docs)
     lacking = tuple(first.filter(~known)["topic_id"].unique(maintain_order=True).to_list())
     name = options.tag or "-".join(opened.name.split())
     made = merged(first, found, cut=options.cut, tag=name)
-    return Reranked(made, about, missing, lacking, _sums(found), name, agreed)
+    return Reranked(made, about, missing, lacking, _sums(found), name)
 
 
 class _Block(NamedTuple):
@@ -339,7 +326,6 @@ class _Blocks:
     def __init__(self, candidates: pl.DataFrame, queries: dict[str, str]) -> None:
         self._parts = candidates.partition_by("topic_id", maintain_order=True)
         self._queries = queries
-        self.size = len(candidates)
 
     def __iter__(self) -> Iterator[_Block]:
         number, held = 0, _Block(0, [], [], [])
@@ -369,15 +355,6 @@ def _reranked(task: _Task, candidates: pl.DataFrame, blocks: _Blocks, job: Job) 
     return found, tuple(missing)
 
 
-def _sample(blocks: _Blocks, texts: DocumentTexts, policy: Policy, size: int) -> list[Pair]:
-    """First passages of candidates at even distances, as they will be scored."""
-    step = max(1, blocks.size // size)
-    pairs = [pair for block in blocks for pair in zip(block.queries, block.doc_ids, strict=True)]
-    chosen = pairs[::step][:size]
-    held = texts.texts([doc_id for _, doc_id in chosen])
-    return [Pair(query, next(policy.cut(joined(*held[doc_id])))) for query, doc_id in chosen if doc_id in held]
-
-
 def _sums(found: pl.DataFrame) -> dict[str, int]:
     blocks = found.unique(["block"])
     counts = {"passages": found, "asked": blocks, "hits": blocks}
@@ -400,7 +377,6 @@ def reranked_table(found: Reranked) -> Table:
             f"Ranker: {found.about['ranker']['name']}. Equal passages are scored once in a block.",
             f"Ties: scores with {DECIMALS} decimals, equal ones by document id ascending.",
             *(f"{len(ids)} {what}: {first_few(ids, _NAMED)}." for ids, what in lacking if ids),
-            *(f"Agreement with full precision: {name} {value:.6g}." for name, value in found.agreement.items()),
         ),
     )
 

@@ -1,4 +1,4 @@
-"""The embedded sample: 68 topics in three test sets, 5,000 training queries, planted leaks and the truth about them.
+"""The embedded sample: 68 topics in three test sets, 2,500 training queries, planted leaks and the truth about them.
 
 Written for this project; `scripts/make_sample.py` makes the files beside this module. Two of the test sets are
 contaminated, nothing leaks into the third ("sample-heritage").

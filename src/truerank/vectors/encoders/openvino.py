@@ -337,13 +337,7 @@ def _versions() -> str:
 def _quantise(model: PreparedModel, texts: Sequence[str], folder: Path) -> None:
     ids = model.tokenizer.ids(texts)
     rows = [ids.batch(np.array([row]))[0].tolist() for row in range(len(texts))]
-    if fault := quantising_fault(model.graph.file, INPUT_IDS, rows, folder / _GRAPH):
-        raise OptionError("precision", f"no int8 graph could be made ({fault})", "use --precision fp32 or bf16")
-
-
-def quantising_fault(graph: Path, model_input: str, ids: Sequence[Any], target: Path) -> str:
-    """Writes a graph in int8; why it could not, in a line, or an empty text."""
-    task = {"graph": str(graph), "input": model_input, "ids": ids, "target": str(target)}
+    task = {"graph": str(model.graph.file), "input": INPUT_IDS, "ids": rows, "target": str(folder / _GRAPH)}
     # In a process of its own: NNCF takes 400 MB that are not given back, and prints its progress to stdout, where a
     # command's JSON goes. -P keeps this folder, whose modules are called like packages, off the path.
     done = subprocess.run(
@@ -353,7 +347,9 @@ def quantising_fault(graph: Path, model_input: str, ids: Sequence[Any], target: 
         text=True,
         check=False,
     )
-    return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1] if done.returncode else ""
+    if done.returncode:
+        fault = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise OptionError("precision", f"no int8 graph could be made ({fault})", "use --precision fp32 or bf16")
 
 
 def _hash(folder: Path) -> str:

@@ -138,17 +138,15 @@ def _lowers(normalizer: Any, kinds: Any) -> bool:
 
 #: Tokens of a row. Wider ones cost more in attention, whose work grows with the width.
 WIDTHS: Final = (64, 128, 256, 512)
-#: For texts that leave too much of such rows empty.
-_MORE_WIDTHS: Final = ((64, 96, 128, 192, 256, 384, 512), tuple(range(64, 513, 32)))
-#: In a row of so many tokens attention takes as long as all else, in MiniLM; in wider networks less.
-_ATTENTION_AS_THE_REST: Final = 1000
+#: A row has room for one text in so many of its tokens.
+_TOKENS_OF_A_TEXT: Final = 4
 
 
 class PackedBatch(NamedTuple):
     """Rows of one width.
 
     `tokens` [rows, 3, width], int64: token ids, positions, and the number of the text in its row (each place that holds
-    no token has a number of its own); token types as a fourth where they were given. `pooling` [rows, texts, width],
+    no token has a number of its own). `pooling` [rows, texts, width],
     float32: the weight of each token in its text's vector. `texts` [rows, texts]: which text it is, -1 for none.
     """
 
@@ -166,26 +164,16 @@ class Packing:
         skip: that many tokens at the beginning of a text (a prompt's) take no part in the mean.
         padding: the id of the padding token where positions are counted after it (RoBERTa, MPNet); None where they are
             counted from 0.
-        tokens_of_a_text: a row has room for one text in so many of its tokens.
     """
 
     mean: bool
     skip: int
     padding: int | None
-    tokens_of_a_text: int = 4
 
-    def batches(
-        self, ids: TokenIds, *, tokens: int, types: NDArray[np.int64] | None = None, widths: Sequence[int] = WIDTHS
-    ) -> list[PackedBatch]:
-        """Rows of texts, the widest first; they depend on the texts and their order alone.
-
-        Args:
-            widths: tokens of a row, ascending.
-        """
-        channels: list[NDArray[Any]] = [ids.flat, self._positions(ids)]
-        if types is not None:
-            channels.append(types)
-        rows = fill_rows(ids.lengths.tolist(), widths, tokens_of_a_text=self.tokens_of_a_text)
+    def batches(self, ids: TokenIds, *, tokens: int) -> list[PackedBatch]:
+        """Rows of texts, the widest first; they depend on the texts and their order alone."""
+        positions = self._positions(ids)
+        rows = fill_rows(ids.lengths.tolist())
         found: list[PackedBatch] = []
         start = 0
         while start < len(rows):
@@ -195,7 +183,7 @@ class Packing:
             size = max(1, tokens // width)
             while size > same:
                 size //= 2
-            found.append(self._batch([texts for _, texts in rows[start : start + size]], width, ids, channels))
+            found.append(self._batch([texts for _, texts in rows[start : start + size]], width, ids, positions))
             start += size
         return found
 
@@ -210,19 +198,19 @@ class Packing:
         return counted
 
     def _batch(
-        self, rows: Sequence[Sequence[int]], width: int, ids: TokenIds, channels: Sequence[NDArray[Any]]
+        self, rows: Sequence[Sequence[int]], width: int, ids: TokenIds, positions: NDArray[np.int64]
     ) -> PackedBatch:
-        tokens = np.zeros((len(rows), 1 + len(channels), width), np.int64)
+        tokens = np.zeros((len(rows), 3, width), np.int64)
         tokens[:, 2] = -1 - np.arange(width)
-        texts = np.full((len(rows), width // self.tokens_of_a_text), -1, np.int64)
+        texts = np.full((len(rows), width // _TOKENS_OF_A_TEXT), -1, np.int64)
         pooling = np.zeros((*texts.shape, width), np.float32)
         for row, members in enumerate(rows):
             place = 0
             for slot, text in enumerate(members):
                 start, length = int(ids.starts[text]), int(ids.lengths[text])
                 here = slice(place, place + length)
-                for channel, values in zip((0, 1, 3), channels, strict=False):
-                    tokens[row, channel, here] = values[start : start + length]
+                tokens[row, 0, here] = ids.flat[start : start + length]
+                tokens[row, 1, here] = positions[start : start + length]
                 tokens[row, 2, here] = slot
                 kept = length - self.skip if self.mean else 1
                 pooling[row, slot, place + (self.skip if self.mean else 0) :][:kept] = 1 / max(1, kept)
@@ -231,13 +219,10 @@ class Packing:
         return PackedBatch(tokens, pooling, texts)
 
 
-def fill_rows(
-    lengths: Sequence[int], widths: Sequence[int], *, tokens_of_a_text: int = 4
-) -> list[tuple[int, list[int]]]:
+def fill_rows(lengths: Sequence[int]) -> list[tuple[int, list[int]]]:
     """Fills rows with texts: the longest text that is left, then always the longest that still has room.
 
-    Args:
-        widths: tokens of a row, ascending; a row takes the smallest one that holds its longest text.
+    A row takes the smallest of `WIDTHS` that holds its longest text.
     """
     waiting: dict[int, list[int]] = {}
     for number in range(len(lengths) - 1, -1, -1):
@@ -245,9 +230,9 @@ def fill_rows(
     left = sorted(waiting)
     rows = []
     while left:
-        width = next(width for width in widths if width >= left[-1])
+        width = next(width for width in WIDTHS if width >= left[-1])
         room, members = width, list[int]()
-        while len(members) < width // tokens_of_a_text and (place := bisect_right(left, room)):
+        while len(members) < width // _TOKENS_OF_A_TEXT and (place := bisect_right(left, room)):
             length = left[place - 1]
             members.append(waiting[length].pop())
             room -= length
@@ -255,13 +240,3 @@ def fill_rows(
                 del left[place - 1]
         rows.append((width, members))
     return rows
-
-
-def best_widths(lengths: Sequence[int], *, tokens_of_a_text: int = 4) -> tuple[int, ...]:
-    """The widths of rows that cost these texts the least: few where they fill rows well, more where they do not."""
-
-    def cost(widths: Sequence[int]) -> float:
-        rows = fill_rows(lengths, widths, tokens_of_a_text=tokens_of_a_text)
-        return sum(width * (1 + width / _ATTENTION_AS_THE_REST) for width, _ in rows)
-
-    return min((WIDTHS, *_MORE_WIDTHS), key=cost)

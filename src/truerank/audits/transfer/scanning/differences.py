@@ -52,7 +52,6 @@ class Setting:
     texts: Mapping[str, Path]
     plan: ScanPlan
     rankers: tuple[Ranker, ...]
-    agreed: tuple[Mapping[str, float], ...]
     sources: tuple[str, ...]
 
 
@@ -201,7 +200,6 @@ def _summary(comparing: Comparing, kind: str, fitted: Mapping[Aggregation, Curve
             "name": " + ".join(ranker.name for ranker in rankers),
             "fingerprints": [ranker.fingerprint for ranker in rankers],
         },
-        "agreement": _agreement(setting),
         "policy": setting.plan.split,
         "probability": {"kind": kind, "given": given, **{name: curve.json() for name, curve in fitted.items()}},
         "percentile": options.percentile,
@@ -209,10 +207,6 @@ def _summary(comparing: Comparing, kind: str, fitted: Mapping[Aggregation, Curve
         "evidence": options.evidence,
         "cut_off": {**comparing.cut_offs, **texts},
     }
-
-
-def _agreement(setting: Setting) -> dict[str, dict[str, float]]:
-    return {ranker.name: dict(text) for ranker, text in zip(setting.rankers, setting.agreed, strict=True) if text}
 
 
 def _notes(comparing: Comparing, kind: str, fitted: Mapping[Aggregation, Curve], setting: Setting) -> list[str]:
@@ -244,11 +238,6 @@ def _notes(comparing: Comparing, kind: str, fitted: Mapping[Aggregation, Curve],
             f"By scores: only where more than {TEXT_FLOOR:.0%} of it is missing and the texts do not speak for the "
             "other version; --evidence scores names all."
         )
-    notes += [
-        f"Scores of {name} in low precision agree with full precision: tau {text['tau']:.4f}, largest difference "
-        f"{text['largest difference']:g}, of {text['pairs']:.0f} pairs."
-        for name, text in _agreement(setting).items()
-    ]
     return notes
 
 

