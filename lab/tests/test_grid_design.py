@@ -62,6 +62,15 @@ def test_places_come_from_settings_and_the_environment(tmp_path: Path, monkeypat
         read_design(tmp_path / "empty.yaml")
 
 
+def test_the_design_in_the_guide_can_be_read(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[1] / "docs" / "guide.md").read_text(encoding="utf-8")
+    (tmp_path / "design.yaml").write_text(text.partition("```yaml\n")[2].partition("```")[0])
+    design = read_design(tmp_path / "design.yaml")
+    assert [one.name for one in design.reported] == ["both"]
+    # Two sets of two sizes and five seeds, one of one size, monoT5 with two seeds and as it was published.
+    assert len(expand(design)) == 2 * 2 * 5 + 5 + 2 + 1
+
+
 #: What is replaced by what, and a part of the message.
 FAULTS = {
     "no-yaml": ("sizes: [24, 60], instances", "sizes: [24, 60, instances", "no YAML"),

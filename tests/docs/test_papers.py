@@ -333,7 +333,7 @@ ROWS: dict[str, Callable[[Miniature], None] | str] = {
     "Section 3: the threshold 0.91": threshold,
     "Section 4: 72 training sets from MS MARCO": f"{DESIGNS}::test_leakage",
     "Section 4: the pilot with nine models on Robust04": f"{DESIGNS}::test_pilot",
-    "Tables 3 to 8, Figure 2 for Robust04": f"{DESIGNS}::test_leakage",
+    "Tables 3 to 8 for Robust04": f"{DESIGNS}::test_leakage",
     "Table 1 for MS MARCO": track_sizes,
     "Section 3: the candidates for the rerank subtasks": track_candidates,
     "Figures 2 to 4 (single topics, map of the runs) for the track": track_topics,
