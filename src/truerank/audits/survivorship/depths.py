@@ -474,9 +474,6 @@ def training_effect(
     qrels: str,
     runs: Mapping[str, str],
     measures: str = "nDCG@10 RR(rel=2) AP(rel=2)",
-    *,
-    policy: Scoring | None = None,
-    method: Significance | None = None,
 ) -> TrainingEffect:
     """Compares rankers that were trained on simulated depths with each other and with the one trained on everything.
 
@@ -484,8 +481,6 @@ def training_effect(
         qrels: judgments of the test topics.
         runs: files by training depth, a number or "all"; the deepest is the full one.
         measures: see `measures.parse_measures`.
-        policy: how runs are scored.
-        method: test and correction; paired t with Bonferroni over the pairs by each measure where it is None.
 
     Raises:
         InputError: fewer than two depths, a depth that is none, or a fault in a file.
@@ -496,5 +491,5 @@ def training_effect(
     if len(named) < 2:
         raise InputError("one depth cannot be compared", "give two or more", where="runs")
     depths = tuple(sorted(named, key=by_depth))
-    evaluation = evaluate(qrels, {depth: named[depth] for depth in depths}, measures, policy or Scoring())
-    return TrainingEffect(depths, evaluation, compare_evaluations(evaluation, method=method or Significance()))
+    evaluation = evaluate(qrels, {depth: named[depth] for depth in depths}, measures, Scoring())
+    return TrainingEffect(depths, evaluation, compare_evaluations(evaluation, method=Significance()))
