@@ -143,7 +143,6 @@ def test_recipes_are_those_of_the_papers():
     assert (pygaggle.optimiser, pygaggle.learning_rate, 2 * pygaggle.batch) == ("adafactor", 3e-4, 128)
     assert (pygaggle.weight_decay, pygaggle.warmup_steps) == (5e-5, 1000)
     assert (RECIPES["survivorship"].learning_rate, 2 * RECIPES["survivorship"].batch) == (5e-5, 8)
-    assert (RECIPES["t5-original"].learning_rate, RECIPES["t5-original"].schedule) == (1e-3, "constant")
     monobert = RECIPES["monobert"]
     assert (monobert.learning_rate, 2 * monobert.batch, monobert.warmup_share, monobert.weight_decay) == (
         3e-6,
@@ -470,7 +469,7 @@ def test_train_writes_a_ranker_and_the_same_bytes_again(tmp_path, capsys):
 
 def test_train_says_how_many_queries_are_cut(tmp_path):
     train, vectors = command_files(tmp_path)
-    trained = truerank_lab.training("knrm", train, tmp_path / "out", vectors=vectors, set_={"max_query": 2})
+    trained = truerank_lab.train("knrm", train, tmp_path / "out", vectors=vectors, set_={"max_query": 2})
     assert trained.provenance["cut_queries"] == {"queries": 63, "cut": 63, "words": 2}
     assert "63 of 63 queries are cut to 2 words" in summary(trained).show()
 
@@ -481,7 +480,6 @@ def test_train_says_how_many_queries_are_cut(tmp_path):
         (["--model", "knrm", "--set", "speed=3"], "no setting 'speed'"),
         (["--model", "knrm", "--set", "max_query=0"], "max_query is 0"),
         (["--model", "knrm", "--recipe", "best"], "no recipe 'best'"),
-        (["--model", "knrm", "--set", "precision=fp16"], "precision fp16 on the CPU"),
         (["--model", "duet", "--set", "max_document=50"], "leaves nothing to pool"),
     ],
 )
@@ -539,7 +537,7 @@ def test_transformers_are_trained_by_their_recipes(tmp_path, kind):
     (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     changes = {"batch": 4, "accumulate": 2, "lr": 0.001, **settings}
     trained = [
-        truerank_lab.training(
+        truerank_lab.train(
             f"{kind}:{start}", str(tmp_path / "train.jsonl"), tmp_path / name, seed=3, set_=changes, device="cpu"
         )
         for name in ("one", "two")
@@ -562,18 +560,6 @@ def test_rows_of_like_length_are_trained_together_and_keep_their_places(tmp_path
     rows = ranker.rows([Pair("what is", "sound " * number) for number in (5, 40, 1, 41, 0, 17, 18)])
     with torch.inference_mode():
         assert torch.allclose(fitting._computing(torch, ranker)(rows), ranker.logits(rows), atol=1e-5)
-
-
-def test_the_way_through_accelerate_gives_the_same_training(tmp_path, monkeypatch):
-    accelerate = pytest.importorskip("accelerate")
-    plain, other = Knrm.create(vocabulary(), seed=1), Knrm.create(vocabulary(), seed=1)
-    expected = fitting.fit(plain, instances(20), FAST, seed=1, folder=tmp_path)
-    monkeypatch.setattr(
-        fitting, "_accelerator", lambda recipe, device: accelerate.Accelerator(cpu=True, device_placement=False)
-    )
-    found = fitting.fit(other, instances(20), FAST, seed=1, folder=tmp_path)
-    assert found.losses == expected.losses and found.gradient_norms == expected.gradient_norms
-    assert same(weights(plain), weights(other))
 
 
 def test_cosines_are_scaled_in_training(tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 
 from truerank.core.plain import picked
-from truerank.core.tables import Column, Table
 from truerank.errors import InputError, OptionError, needed_for
 from truerank.rankers.base import Pair
 from truerank.rankers.batches import length_batches
@@ -61,12 +59,10 @@ class Steps:
         module = trainee.module
         groups = _groups(module, recipe)
         self.parameters = [weight for group in groups for weight in group["params"]]
-        self._accelerator, self._on_gpu = _accelerator(recipe, trainee.device), trainee.device.startswith("cuda")
+        self._on_gpu = trainee.device.startswith("cuda")
         module.train()
         self.optimiser = _optimiser(torch, groups, recipe, fused=self._on_gpu)
-        self._model = _forward(torch, trainee)
-        if self._accelerator is not None:
-            self._model, self.optimiser = self._accelerator.prepare(self._model, self.optimiser)
+        self._logits = _computing(torch, trainee)
         self._rate = learning_rates(recipe, steps)
         self._loss = LOSSES[recipe.loss]
         self.losses: list[float] = []
@@ -81,12 +77,10 @@ class Steps:
         size = math.ceil(len(batch) / self._recipe.accumulate)
         for part in (batch[start : start + size] for start in range(0, len(batch), size)):
             loss += self._backward(part, len(part) / len(batch))
-        if self._accelerator is not None:
-            loss = float(self._accelerator.reduce(self._torch.tensor(loss, device=self._accelerator.device), "sum"))
         if not math.isfinite(loss):
             fault = f"the loss is {loss} at step {len(self.losses) + 1}"
             raise OptionError("set_", fault, "lower learning_rate, or limit the gradient with clip")
-        norm = self._limited()
+        norm = float(self._torch.nn.utils.clip_grad_norm_(self.parameters, self._recipe.clip or math.inf))
         self.optimiser.step()
         self.losses.append(loss)
         self.norms.append(norm)
@@ -110,67 +104,15 @@ class Steps:
             self._torch.cuda.set_rng_state(drawn, self._trainee.device)
         self.losses, self.norms = list(state["losses"]), list(state["norms"])
 
-    @property
-    def is_first(self) -> bool:
-        return self._accelerator is None or bool(self._accelerator.is_main_process)
-
     def _backward(self, part: Sequence[Instance], share: float) -> float:
         """Adds a part's gradient, weighted by its share of the batch; returns its share of the loss."""
-        scale, mine = share, part
-        if self._accelerator is not None and self._accelerator.num_processes > 1:
-            world = self._accelerator.num_processes
-            mine = part[self._accelerator.process_index :: world] or part[:0]
-            # Processes average their gradients: each weighs as much as it holds.
-            scale = share * len(mine) * world / len(part)
-        # A process without an instance of its own still has to take part in the exchange: it weighs nothing.
-        scored = mine or part[:1]
-        pairs = [pair for one in scored for pair in (Pair(one.query, one.relevant), Pair(one.query, one.nonrelevant))]
-        loss = self._loss(self._torch, self._model(pairs).float(), self._recipe) * scale
-        if self._accelerator is None:
-            loss.backward()
-            return float(loss.detach())
-        self._accelerator.backward(loss)
-        processes: int = self._accelerator.num_processes
-        return float(loss.detach()) / processes
-
-    def _limited(self) -> float:
-        if self._accelerator is not None and self._recipe.precision == "fp16":
-            self._accelerator.unscale_gradients(self.optimiser)
-        norm = self._torch.nn.utils.clip_grad_norm_(self.parameters, self._recipe.clip or math.inf)
-        return float(norm)
-
-
-def _accelerator(recipe: Recipe, device: str) -> Any:
-    if device == "cpu":
-        if recipe.precision != "no":
-            raise OptionError("set_", f"precision {recipe.precision} on the CPU", "leave precision=no there")
-        return None
-    if recipe.precision == "no" and int(os.environ.get("WORLD_SIZE") or 1) == 1:
-        return None
-    with needed_for("training on several GPUs or in lower precision", "neural"):
-        from accelerate import Accelerator
-    try:
-        return Accelerator(mixed_precision=recipe.precision, device_placement=False)
-    except ValueError as error:
-        fault = f"precision {recipe.precision} after a training in another one in this process"
-        raise OptionError("set_", fault, "train in a process of its own") from error
-
-
-def _forward(torch: Any, trainee: Trainee) -> Any:
-    """The way from pairs to logits as one module, so that accelerate sees every call."""
-
-    compute = _computing(torch, trainee)
-
-    class Forward(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.module = trainee.module
-
-        def forward(self, pairs: Sequence[Pair]) -> Any:
-            logits = compute(trainee.rows(pairs))
-            return logits[:, 0] if logits.dim() == 2 and logits.shape[1] == 1 else logits
-
-    return Forward()
+        pairs = [pair for one in part for pair in (Pair(one.query, one.relevant), Pair(one.query, one.nonrelevant))]
+        logits = self._logits(self._trainee.rows(pairs))
+        if logits.dim() == 2 and logits.shape[1] == 1:
+            logits = logits[:, 0]
+        loss = self._loss(self._torch, logits.float(), self._recipe) * share
+        loss.backward()
+        return float(loss.detach())
 
 
 def _computing(torch: Any, trainee: Trainee) -> Callable[[Any], Any]:
@@ -273,12 +215,11 @@ class TrainingCheckpoint:
         return time.monotonic() - self._last >= self._seconds
 
     def write(self, run: Steps, count: int, instances: str) -> None:
-        """Keeps the state after so many instances, whose hash is given; one process of several writes."""
-        if run.is_first:
-            content = {"identity": self._identity, "count": count, "instances": instances}
-            # Into a file of Python's, which says where a disk was full.
-            with kept_path(self._path) as temporary, temporary.open("wb") as stream:
-                self._torch.save({**content, "state": run.state()}, stream)
+        """Keeps the state after so many instances, whose hash is given."""
+        content = {"identity": self._identity, "count": count, "instances": instances, "state": run.state()}
+        # Into a file of Python's, which says where a disk was full.
+        with kept_path(self._path) as temporary, temporary.open("wb") as stream:
+            self._torch.save(content, stream)
         self._last = time.monotonic()
 
     def read(self) -> Kept | None:
@@ -332,22 +273,10 @@ class Fitted:
         known = picked(self, "recipe, seed, instances, steps, device")
         return {**known, "loss": {"first_tenth": self._mean(0), "last_tenth": self._mean(-1)}}
 
-    def table(self) -> Table:
-        """Mean loss and gradient norm of each tenth of the run."""
-        rows, step = [], 0
-        for losses, norms in zip(_tenths(self.losses), _tenths(self.gradient_norms), strict=True):
-            first, step = step + 1, step + len(losses)
-            steps = f"{first}–{step}" if first < step else f"{first}"
-            rows.append((steps, float(np.mean(losses)), float(np.mean(norms))))
-        return Table(
-            f"Training by the recipe {self.recipe.name}, seed {self.seed}: {self.instances:,} instances",
-            (Column("steps"), *Column.numbers(".4f", "loss", "gradient norm")),
-            tuple(rows),
-            notes=(f"Loss: {self.recipe.loss}. {self.recipe.source}",),
-        )
-
     def _mean(self, part: int) -> float | None:
-        parts = _tenths(self.losses)
+        """The mean loss of one of ten parts of nearly equal size, none of them empty."""
+        bounds = np.linspace(0, self.steps, min(10, self.steps) + 1).round().astype(int)
+        parts = [self.losses[start:end] for start, end in pairwise(bounds.tolist())]
         return round(float(np.mean(parts[part])), 6) if parts else None
 
 
@@ -364,10 +293,10 @@ def fit(
     """Trains a ranker in place: one epoch.
 
     On the CPU the same instances, recipe and seed give the same weights to the bit, whether the run was killed and
-    continued or not. On several GPUs, and in lower precision, it runs through accelerate: each process of
-    `accelerate launch` takes its share of every batch.
+    continued or not.
     """
-    torch = _torch()
+    with needed_for("training", "neural"):
+        import torch
     stream, total = _counted(instances)
     steps = math.ceil(total / recipe.batch)
     used = recipe.fitted_to(steps)
@@ -389,12 +318,6 @@ def fit(
     checkpoint.remove()
     trainee.module.eval()
     return Fitted(used, seed, total, tuple(run.losses), tuple(run.norms), time.monotonic() - started, device)
-
-
-def _torch() -> Any:
-    with needed_for("training", "neural"):
-        import torch
-    return torch
 
 
 def _counted(instances: Iterable[Instance]) -> tuple[Iterable[Instance], int]:
@@ -477,9 +400,3 @@ def _continue(run: Steps, checkpoint: TrainingCheckpoint, order: _Hashed) -> int
         raise InputError(fault, "remove it to begin again", where=checkpoint.path)
     run.restore(kept.state)
     return kept.done
-
-
-def _tenths(values: Sequence[float]) -> list[Sequence[float]]:
-    """Up to ten parts of nearly equal size, none of them empty."""
-    bounds = np.linspace(0, len(values), min(10, len(values)) + 1).round().astype(int)
-    return [values[start:end] for start, end in pairwise(bounds.tolist())]
