@@ -23,14 +23,12 @@ from truerank.loading import load_yaml, text_file
 from truerank.measures.grammar import parse_measures
 from truerank.options import Options, Range, declared
 from truerank.text.passages import policy_named
-from truerank_lab.instances.options import TEST_KINDS, BuildOptions
+from truerank_lab.instances.options import BuildOptions
 from truerank_lab.rankers.recipes import Recipe, recipe_named, usual_recipe
 from truerank_lab.training import divided
 
 #: What is wrong with a training set, or that nothing is.
-Kind = Literal[
-    "none", "leak", "test", "test-queries", "test-documents", "test-reworded", "by-depth", "by-version", "other"
-]
+Kind = Literal["none", "leak", "test", "by-depth", "by-version", "other"]
 #: How the score of a document follows from those of its passages.
 Aggregation = Literal["first", "max"]
 ReportKind = Literal["leakage", "transfer", "survivorship", "pilot"]
@@ -123,7 +121,7 @@ class SetDesign(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        known = self.kind in ("none", "leak", *TEST_KINDS)
+        known = self.kind in ("none", "leak", "test")
         object.__setattr__(self, "label", self.label or (self.kind if known else self.name))
         object.__setattr__(self, "sizes", tuple(sorted(set(self.sizes))))
         if any(size % 2 for size in self.sizes):

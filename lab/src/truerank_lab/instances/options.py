@@ -11,10 +11,8 @@ from truerank.errors import OptionError
 from truerank.options import Flag, Options, Range, Sources
 from truerank.work.runs import plain
 
-Kind = Literal["none", "leak", "test", "test-queries", "test-documents", "test-reworded", "by-depth", "by-version"]
+Kind = Literal["none", "leak", "test", "by-depth", "by-version"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
-#: Kinds whose leaking rows are made of test topics and their judgments.
-TEST_KINDS: Final[tuple[Kind, ...]] = ("test", "test-queries", "test-documents", "test-reworded")
 #: Kinds made of a table, with the column that each adds to the rows.
 TABLE_KINDS: Final[Mapping[str, str]] = {"by-depth": "depth", "by-version": "version"}
 
@@ -35,10 +33,9 @@ class BuildOptions(Options):
         ends: a regular expression; what stands behind its first match counts neither as query nor as text.
         audit: folders that `leakage audit` wrote; none of their queries gets into a row without a leak.
         fill: a built set of the kind none that gives the rows without a leak.
-        exclude_qrels: judgments over the training documents; what they call relevant gets into no row without a leak.
         index: an index of the training documents to search; without it one is made.
         k: results of BM25 that the non-relevant document is drawn from.
-        leaks: how many rows leak (the kind leak, and those of test topics).
+        leaks: how many rows leak (the kinds leak and test).
         labels: judged pairs: label files or judging stores; they verify what leaks.
         topics: test topics; for the kind leak only leaks of these count.
         qrels: test judgments.
@@ -56,7 +53,6 @@ class BuildOptions(Options):
     ends: Annotated[str, Flag(metavar="REGEX")] = ""
     audit: Annotated[tuple[str, ...], Flag(metavar="DIR", reads=list[str])] = ()
     fill: _Folder = None
-    exclude_qrels: _Source = None
     index: _Folder = None
     k: Annotated[int, Range(at_least=1)] = 100
     leaks: Annotated[int | None, Range(at_least=1)] = None
@@ -104,7 +100,7 @@ class BuildOptions(Options):
                 self.queries or self.queries_from_documents, "queries", "leaking queries are looked up in their source"
             )
             _need(self.labels or None, "labels", "leaks are verified by labels")
-        elif kind in TEST_KINDS:
+        elif kind == "test":
             docs = self.test_docs or self.docs or self.queries_from_documents
             for value, option in ((self.topics, "topics"), (self.qrels, "qrels"), (docs, "docs")):
                 _need(value, option, "test leakage is made of test topics, their judgments and documents")

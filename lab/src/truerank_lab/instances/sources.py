@@ -9,8 +9,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-import polars as pl
-
 from truerank import lexical
 from truerank.errors import OptionError
 from truerank.rankers.reranking.document_texts import DocumentTexts
@@ -18,12 +16,11 @@ from truerank.records import Document
 from truerank.sources import compressed
 from truerank.sources.documents import open_documents
 from truerank.sources.grammar import parse, unique_names
-from truerank.sources.qrels import read_qrels_frame
 from truerank.sources.queries import open_queries
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import digest, hash_file
 from truerank.work.progress import Progress
-from truerank_lab.instances.document_queries import DocumentQueries, MadeQuery, divided
+from truerank_lab.instances.document_queries import DocumentQueries, divided
 from truerank_lab.instances.draws import FirstStage, Queries, RowDraft
 from truerank_lab.instances.options import BuildOptions
 from truerank_lab.instances.training_queries import Lane
@@ -58,10 +55,6 @@ class CollectionTexts:
     def has(self, doc_id: str) -> bool:
         """Whether the collection holds this document, and a text in it."""
         return doc_id in self._there
-
-    def made(self, doc_id: str) -> MadeQuery | None:
-        """The query that a document that was collected makes; None where it has a title only."""
-        return next((divided(document, self._ends) for document in self._documents([doc_id])), None)
 
     def of(self, doc_ids: Sequence[str], *, cut: bool) -> dict[str, str]:
         """The texts of documents that were collected; `cut` says without the words that make the query."""
@@ -108,14 +101,6 @@ class Opened:
         return self.options.test_docs or self.docs
 
     @cached_property
-    def barred_documents(self) -> frozenset[str]:
-        """Training documents that must not be in a row without a leak."""
-        if self.options.exclude_qrels is None:
-            return frozenset()
-        judged = read_qrels_frame(self.options.exclude_qrels)
-        return frozenset(judged.filter(pl.col("relevance") > 0)["doc_id"].to_list())
-
-    @cached_property
     def lanes(self) -> tuple[Lane, ...]:
         """The sources of training queries with names that differ, each with its judgments."""
         if self.options.queries_from_documents is not None:
@@ -158,7 +143,7 @@ class Opened:
                 opened = open_documents(docs)
                 found[name] = {"name": opened.name, "source": docs, "fingerprint": opened.fingerprint}
         files: dict[str, Sequence[str | None]] = {"train_qrels": options.train_qrels, "labels": options.labels}
-        files |= {name: (getattr(options, name),) for name in ("qrels", "topics", "exclude_qrels")}
+        files |= {name: (getattr(options, name),) for name in ("qrels", "topics")}
         for name, specs in files.items():
             if known := [_described(spec) for spec in specs if spec]:
                 found[name] = known

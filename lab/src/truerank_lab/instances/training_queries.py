@@ -169,10 +169,7 @@ class Prepared:
 
 
 class TrainingSources:
-    """The sources of training queries, in order.
-
-    Queries of `excluded` and documents of `barred` must not be in a row without a leak.
-    """
+    """The sources of training queries, in order; those of `excluded` must not be in a row without a leak."""
 
     def __init__(
         self,
@@ -180,9 +177,8 @@ class TrainingSources:
         stage: Callable[[], FirstStage],
         seed: int,
         excluded: Excluded,
-        barred: Collection[str],
     ) -> None:
-        self.lanes, self._stage, self._barred = tuple(lanes), stage, barred
+        self.lanes, self._stage = tuple(lanes), stage
         self._seed, self._excluded = seed, excluded
         self.scanned: list[SourcePass] = []
         self._relevant, self._negative = Keyed(seed, "relevant documents"), Keyed(seed, "non-relevant documents")
@@ -230,9 +226,6 @@ class TrainingSources:
         return ordered, {reason: number for reason, number in skipped.items() if number}
 
     def _prepared(self, lane: Lane, scanned: SourcePass, judged: Grades, count: int) -> Prepared:
-        judged = {
-            query_id: tuple(pair for pair in pairs if pair[0] not in self._barred) for query_id, pairs in judged.items()
-        }
         queries = [query for query in scanned.drawn if judged.get(query.query_id)]
         drafts: list[RowDraft] = []
         at = 0
@@ -271,8 +264,6 @@ class TrainingSources:
         answerable = [query for query in distinct if judged.get(query.query_id)]
         asked = [Asked(*query, frozenset(doc_id for doc_id, _ in judged[query.query_id])) for query in answerable]
         usable: Usable = lane.source.usable if isinstance(lane.source, DocumentQueries) else everything
-        if self._barred and role == "none":
-            usable = _without(usable, self._barred)
         others = self._stage().negatives(asked, self._negative, usable)
         drafts: dict[str, RowDraft] = {}
         for query_id, text in answerable:
@@ -283,9 +274,3 @@ class TrainingSources:
             came = f"{'its own document' if own else f'qrels {grade}'}; first-stage rank {other.rank}"
             drafts[query_id] = RowDraft(role, None, lane.name, query_id, text, doc_id, other.doc_id, came, cut=own)
         return [drafts.get(query.query_id) for query in queries]
-
-
-def _without(usable: Usable, barred: Collection[str]) -> Usable:
-    return lambda doc_ids: [
-        kept and doc_id not in barred for doc_id, kept in zip(doc_ids, usable(doc_ids), strict=True)
-    ]

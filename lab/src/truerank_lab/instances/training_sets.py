@@ -61,10 +61,8 @@ def build(
     Args:
         kind: which fault the set has. none: no candidate of an audit, equal shares of the sources. leak: so many
             leaking queries, spread over the topics, with the relevant document of the training query. test: so many
-            rows of the test topics with judged documents. test-queries: of their texts with documents of the first
-            stage that nobody judged. test-documents: of documents judged relevant, with queries that are made of these.
-            test-reworded: as test, with the text of the topic reworded by rules. by-depth, by-version: rows of a table
-            that `survivorship triples` or `transfer select` wrote.
+            rows of the test topics with judged documents. by-depth, by-version: rows of a table that `survivorship
+            triples` or `transfer select` wrote.
         size: in instances, twice the rows; repeat for several sizes. By depth and by version there may be none: then
             all rows.
         options: what the set is built from.
