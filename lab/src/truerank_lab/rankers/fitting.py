@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from random import Random
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -196,14 +195,6 @@ LOSSES: Final[Mapping[str, Callable[[Any, Any, Recipe], Any]]] = {
 }  # fmt: skip
 
 
-class Kept(NamedTuple):
-    """What a checkpoint holds: instances that are done, the hash over them, and the state of the steps."""
-
-    done: int
-    instances: str
-    state: Mapping[str, Any]
-
-
 class TrainingCheckpoint:
     """A file, written every so many seconds, whole or not at all; one of another training is not taken."""
 
@@ -211,36 +202,26 @@ class TrainingCheckpoint:
         self._torch, self._path, self._identity, self._seconds = torch, path, identity, seconds
         self._last = time.monotonic()
 
-    def due(self) -> bool:
-        return time.monotonic() - self._last >= self._seconds
-
-    def write(self, run: Steps, count: int, instances: str) -> None:
-        """Keeps the state after so many instances, whose hash is given."""
-        content = {"identity": self._identity, "count": count, "instances": instances, "state": run.state()}
+    def write(self, run: Steps) -> None:
+        """Keeps the state where the last one is old enough."""
+        if time.monotonic() - self._last < self._seconds:
+            return
         # Into a file of Python's, which says where a disk was full.
         with kept_path(self._path) as temporary, temporary.open("wb") as stream:
-            self._torch.save(content, stream)
+            self._torch.save({"identity": self._identity, "state": run.state()}, stream)
         self._last = time.monotonic()
 
-    def read(self) -> Kept | None:
-        """The checkpoint of this training; None where there is none, a damaged one, or one of another."""
+    def restore(self, run: Steps) -> None:
+        """Takes up the checkpoint of this training, where there is a whole one."""
         if not is_whole(self._path):
-            return None
+            return
         try:
             found = self._torch.load(self._path, map_location="cpu", weights_only=True)
-            if found["identity"] != self._identity:
-                return None
-            return Kept(int(found["count"]), str(found["instances"]), found["state"])
+            if found["identity"] == self._identity:
+                run.restore(found["state"])
         except Exception as error:  # torch raises whatever its reader meets
             fault = f"no checkpoint that can be read ({type(error).__name__})"
             raise InputError(fault, "remove it to begin again", where=self._path) from error
-
-    def remove(self) -> None:
-        forget(self._path)
-
-    @property
-    def path(self) -> Path:
-        return self._path
 
 
 #: The file, in the folder of the training, from which a killed run continues.
@@ -297,37 +278,32 @@ def fit(
     """
     with needed_for("training", "neural"):
         import torch
-    stream, total = _counted(instances)
-    steps = math.ceil(total / recipe.batch)
+    rows = list(instances)
+    if not rows:
+        raise OptionError("instances", "no instances to train on", "give a source that holds some")
+    Random(seed).shuffle(rows)
+    steps = math.ceil(len(rows) / recipe.batch)
     used = recipe.fitted_to(steps)
-    progress, device = progress or Quiet(), trainee.device
+    progress, device, path = progress or Quiet(), trainee.device, folder / CHECKPOINT
     started = time.monotonic()
     with _Repeatable(torch, seed, device):
         run = Steps(torch, trainee, used, steps)
-        identity = digest([used.json(), seed, total, device, trainee.fingerprint])
-        checkpoint = TrainingCheckpoint(torch, folder / CHECKPOINT, identity, checkpoint_seconds)
-        order = _Hashed(_shuffled(stream, used.shuffle, seed))
-        progress.start("training", total)
-        progress.advance(_continue(run, checkpoint, order))
-        while batch := list(islice(order, used.batch)):
+        # As JSON, so that no two different instances give the same bytes.
+        identity = digest([used.json(), seed, json.dumps(rows), device, trainee.fingerprint])
+        checkpoint = TrainingCheckpoint(torch, path, identity, checkpoint_seconds)
+        checkpoint.restore(run)
+        done = len(run.losses) * used.batch
+        progress.start("training", len(rows))
+        progress.advance(min(done, len(rows)))
+        for start in range(done, len(rows), used.batch):
+            batch = rows[start : start + used.batch]
             loss, norm = run.step(batch)
             progress.advance(len(batch))
             progress.status(f"training: loss {loss:.4f}, gradient {norm:.3f}")
-            if checkpoint.due():
-                checkpoint.write(run, order.count, order.hexdigest)
-    checkpoint.remove()
+            checkpoint.write(run)
+    forget(path)
     trainee.module.eval()
-    return Fitted(used, seed, total, tuple(run.losses), tuple(run.norms), time.monotonic() - started, device)
-
-
-def _counted(instances: Iterable[Instance]) -> tuple[Iterable[Instance], int]:
-    """The instances, and how many there are: the schedule of the learning rate has to know."""
-    if iter(instances) is instances:
-        instances = list(instances)
-    total = len(instances) if isinstance(instances, Sized) else sum(1 for _ in instances)
-    if not total:
-        raise OptionError("instances", "no instances to train on", "give a source that holds some")
-    return instances, total
+    return Fitted(used, seed, len(rows), tuple(run.losses), tuple(run.norms), time.monotonic() - started, device)
 
 
 class _Repeatable:
@@ -350,53 +326,3 @@ class _Repeatable:
         self._torch.use_deterministic_algorithms(self._was[0], warn_only=self._was[1])
         self._torch.utils.deterministic.fill_uninitialized_memory = self._filled
         self._fork.__exit__(*error)
-
-
-def _shuffled(instances: Iterable[Instance], buffer: int, seed: int) -> Iterator[Instance]:
-    """The instances in a seeded order; a full shuffle where the buffer holds them all."""
-    if not buffer:
-        yield from instances
-        return
-    draw, held = Random(seed), []
-    for instance in instances:
-        held.append(instance)
-        if len(held) > buffer:
-            place = draw.randrange(len(held))
-            held[place], held[-1] = held[-1], held[place]
-            yield held.pop()
-    draw.shuffle(held)
-    yield from held
-
-
-class _Hashed(Iterator[Instance]):
-    """Hands instances on; knows how many there were, and the hash over all of them."""
-
-    def __init__(self, instances: Iterator[Instance]) -> None:
-        self._instances = instances
-        self._hash = hashlib.sha256()
-        self.count = 0
-
-    def __next__(self) -> Instance:
-        instance = next(self._instances)
-        # As JSON, so that no two different instances give the same bytes.
-        self._hash.update(json.dumps(instance).encode())
-        self.count += 1
-        return instance
-
-    @property
-    def hexdigest(self) -> str:
-        return self._hash.hexdigest()
-
-
-def _continue(run: Steps, checkpoint: TrainingCheckpoint, order: _Hashed) -> int:
-    """Takes up the checkpoint, if there is one; returns the instances that are done."""
-    kept = checkpoint.read()
-    if kept is None:
-        return 0
-    for _ in islice(order, kept.done):
-        pass
-    if order.hexdigest != kept.instances:
-        fault = "the instances are others than those it was written with"
-        raise InputError(fault, "remove it to begin again", where=checkpoint.path)
-    run.restore(kept.state)
-    return kept.done

@@ -38,7 +38,6 @@ class Recipe:
         batch: instances in one step of the optimiser.
         accumulate: parts that a batch is cut into, to save memory; the gradient is that of the whole batch.
         clip: the largest norm of the gradient; 0 for no limit.
-        shuffle: instances are shuffled within a buffer of this many; 0 keeps their order.
     """
 
     name: str
@@ -55,7 +54,6 @@ class Recipe:
     batch: int = 32
     accumulate: int = 1
     clip: float = 0.0
-    shuffle: int = 1 << 17
 
     def __post_init__(self) -> None:
         for field, choices in _CHOICES.items():
@@ -107,7 +105,7 @@ class Recipe:
 _CHOICES: Final = {"loss": get_args(Loss), "optimiser": get_args(Optimiser), "schedule": get_args(Schedule)}
 _LOWEST: Final = {
     "margin": 0, "learning_rate": 0, "head_rate": 0, "weight_decay": 0, "warmup_steps": 0, "warmup_share": 0,
-    "batch": 1, "accumulate": 1, "clip": 0, "shuffle": 0,
+    "batch": 1, "accumulate": 1, "clip": 0,
 }  # fmt: skip
 
 _RECIPES: Final = (
