@@ -124,7 +124,7 @@ def test_extended_partly_failed_and_tried_again(whole: GridRun, tmp_path: Path) 
     assert len(before) == 20
     poisoned = DESIGN.replace("seeds: [0, 1]", "seeds: [0, 9]").replace(
         "models:\n",
-        "models:\n  poison: {model: knrm, vectors: '${HERE}/vectors.txt', changes: {max_query: 5, lr: 1.0e+30}}\n",
+        "models:\n  poison: {model: knrm, vectors: '${HERE}/vectors.txt', changes: {loss: hinge, margin: 1.0e+39}}\n",
     )
     path.write_text(poisoned)
     run = run_grid(read_design(path), out=out, options=_ONE)
@@ -137,7 +137,7 @@ def test_extended_partly_failed_and_tried_again(whole: GridRun, tmp_path: Path) 
     found = json.loads((out / "cells" / run.failed[0][0] / "failed.json").read_text())
     assert "Traceback" in found["details"] and "lower learning_rate" in found["details"]
     # What failed is tried again.
-    path.write_text(poisoned.replace(", lr: 1.0e+30", ""))
+    path.write_text(poisoned.replace(", margin: 1.0e+39", ""))
     again = run_grid(read_design(path), out=out, options=_ONE)
     assert again.cells == {"all": 16, "done": 16, "failed": 0, "missing": 0}
     with pytest.raises(InputError, match="not finished"):

@@ -13,7 +13,6 @@ import torch
 
 import truerank_lab
 from small_rankers import instances, pairs, vocabulary
-from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.rankers.base import Pair, open_ranker
 from truerank.sources.instances import Instance, open_instances
@@ -460,13 +459,6 @@ def test_train_writes_a_ranker_and_the_same_bytes_again(tmp_path, capsys):
     ranker = open_ranker(str(tmp_path / "one"))
     assert ranker.fingerprint == manifest["fingerprints"]["after"]
     assert ranker.score(pairs()).dtype == np.float32
-
-
-def test_train_says_how_many_queries_are_cut(tmp_path):
-    train, vectors = command_files(tmp_path)
-    trained = truerank_lab.train("knrm", train, tmp_path / "out", vectors=vectors, set_={"max_query": 2})
-    assert trained.provenance["cut_queries"] == {"queries": 63, "cut": 63, "words": 2}
-    assert "63 of 63 queries are cut to 2 words" in summary(trained).show()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -13,7 +12,7 @@ from typing import Annotated, Any, Final
 import polars as pl
 
 from truerank.core.result import Result, Summary, summarises
-from truerank.errors import OptionError, TruerankError
+from truerank.errors import OptionError
 from truerank.options import Flag, Options, Seed, command
 from truerank.rankers.base import RANKERS, RankerSpec, Runtime
 from truerank.records import Input
@@ -149,9 +148,7 @@ def train(
         }
         if is_drawn(model):
             counted = {"source": (source if collection is None else collection).spec.spec}
-            queries = {instance.query for instance in source}
-            cut = {"queries": len(queries), "cut": ranker.cut_queries(queries), "words": int(ranker.settings.max_query)}
-            provenance |= {"vectors": vectors, "words_counted_in": counted, "cut_queries": cut}
+            provenance |= {"vectors": vectors, "words_counted_in": counted}
         trained = Trained(job.folder, ranker.kind, fitted, provenance)
         _save(ranker, trained, job)
     return trained
@@ -160,18 +157,6 @@ def train(
 def is_drawn(model: str) -> bool:
     """Whether a name is that of a kind whose network is drawn anew; the others begin with a checkpoint."""
     return model in RANKERS and hasattr(RANKERS.load(model), "create")
-
-
-def trained_names() -> tuple[str, ...]:
-    """How the models are named that can be trained here: the kind alone, or with a checkpoint."""
-    homes = {}
-    for kind in RANKERS:
-        # What is not installed, or is of a package that is broken, cannot be trained.
-        with contextlib.suppress(TruerankError):
-            homes[kind] = RANKERS.load(kind)
-    drawn = [kind for kind, home in homes.items() if hasattr(home, "create")]
-    opened = [f"{kind}:…" for kind, home in homes.items() if kind not in drawn and hasattr(home, "logits")]
-    return (*drawn, *opened)
 
 
 def divided(changes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -204,7 +189,8 @@ def _texts(source: InstanceSource) -> Iterator[str]:
 def check_trainable(ranker: Any, model: str) -> None:
     """Refuses a ranker that has no network to train."""
     if not all(hasattr(ranker, member) for member in ("module", "rows", "logits")):
-        raise OptionError("model", f"{model} cannot be trained here", f"train one of {', '.join(trained_names())}")
+        fault = f"{model} cannot be trained here"
+        raise OptionError("model", fault, "train knrm, pacrr, duet, hint or tk, or a checkpoint such as monot5:t5-base")
 
 
 def _save(ranker: Any, trained: Trained, run: Run) -> None:
@@ -222,9 +208,7 @@ def _save(ranker: Any, trained: Trained, run: Run) -> None:
 
 @summarises(Trained)
 def _summary(trained: Trained) -> Summary:
-    cut = trained.provenance.get("cut_queries")
-    text = () if not cut else (f"{cut['cut']:,} of {cut['queries']:,} queries are cut to {cut['words']} words.",)
     known = trained.json()
     first, last = (known["loss"][part] for part in ("first_tenth", "last_tenth"))
     loss = f"{known['steps']:,} steps; mean loss of the first tenth {first:.4f}, of the last {last:.4f}"
-    return Summary((loss, *text, f"saved: {trained.folder}"), known)
+    return Summary((loss, f"saved: {trained.folder}"), known)

@@ -52,7 +52,6 @@ class CollectionDesign(Options):
         policy: how documents are cut, see `text.passages.policy_named`.
         aggregate: the score of a document is that of its first passage, or the largest.
         folds: their number, or a file, see `cross_validation.read_folds`.
-        fold_seed: of the division into that number of folds.
         measures: what the report shows of it; empty for those of the design.
         topic_count: how many judged topics with a text it has; another number ends the run. None for any.
     """
@@ -68,7 +67,6 @@ class CollectionDesign(Options):
     policy: str = "whole"
     aggregate: Aggregation = "first"
     folds: _Folds = 5
-    fold_seed: int = 0
     rel: _Count = 1
     measures: tuple[str, ...] = ()
     topic_count: _Count | None = None
@@ -89,7 +87,6 @@ class BenchmarkDesign(Options):
     name: str
     collections: tuple[str, ...]
     folds: _Folds = 5
-    fold_seed: int = 0
 
     def topic(self, collection: str, topic_id: str) -> str:
         """How a topic is called in the benchmark: two collections may have topics of the same id."""
@@ -253,7 +250,7 @@ class Design:
         """What the report has tables of: benchmarks, and collections that stand alone, in the order of the file."""
         found: dict[str, BenchmarkDesign] = {}
         for one in self.collections:
-            alone = BenchmarkDesign(one.name, (one.name,), one.folds, one.fold_seed)
+            alone = BenchmarkDesign(one.name, (one.name,), one.folds)
             joint = next((each for each in self.benchmarks if one.name in each.collections), alone)
             found[joint.name] = joint
         return tuple(found.values())
@@ -416,7 +413,7 @@ class _Reader:
         made: D = self._checked(lambda: kind(**given, **values), path)
         return made
 
-    def value(self, hint: Any, value: Any, path: str) -> Any:  # noqa: PLR0911 - one for each kind
+    def value(self, hint: Any, value: Any, path: str) -> Any:
         """A value of the file as the annotation asks for."""
         origin, arguments = get_origin(hint), get_args(hint)
         if origin is Annotated:
@@ -433,11 +430,9 @@ class _Reader:
             return self.table(value, path)
         if hint is int and (isinstance(value, bool) or not isinstance(value, int)):
             self.fault(path, f"expected an integer, got '{value}'", "write a number")
-        if hint is str:
-            if isinstance(value, bool) or not isinstance(value, str | int | float):
-                self.fault(path, "no text", "write a text here")
-            return str(value)
-        return value
+        if hint is str and (isinstance(value, bool) or not isinstance(value, str | int | float)):
+            self.fault(path, "no text", "write a text here")
+        return str(value) if hint is str else value
 
     def filled(self, value: Any, path: str) -> Any:
         """The tree with the variables of its texts replaced."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import polars as pl
@@ -16,8 +15,7 @@ from truerank.sources.grammar import parse
 from truerank.sources.qrels import read_qrels_frame
 from truerank.sources.topics import read_topics
 from truerank.text.normalising import normalise
-from truerank.work.artifacts import hash_file
-from truerank_lab.instances.built import ROWS, TABLE, open_built
+from truerank_lab.instances.built import ROWS, open_built
 from truerank_lab.instances.draws import SCHEMA, Asked, FirstStage, Keyed, RowDraft, everything
 from truerank_lab.instances.options import BuildOptions
 from truerank_lab.instances.sources import CollectionTexts, Opened, filled
@@ -128,7 +126,8 @@ class Assembled:
     drafts: tuple[RowDraft, ...]
     opened: Opened
     fill: pl.LazyFrame | None
-    inputs: dict[str, Any]
+    queries: list[dict[str, Any]]
+    audited: bool
     leaks: dict[str, Any] | None
     skipped: dict[str, int]
     notes: tuple[str, ...]
@@ -183,30 +182,17 @@ def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
         drafts += fill.rows
     else:
         frame = _filled_from(options.fill, seed, count, barred.texts)
-        audited |= bool(open_built(options.fill).about["inputs"]["audit"])
+        audited |= bool(open_built(options.fill).about["audited"])
     if frame is None and not drafts:
         lost = "".join(f"; {number:,} {reason}" for reason, number in drawn.skipped.items())
         remedy = "check that queries, judgments and documents belong together"
         raise OptionError("queries", f"no query makes a row{lost}", remedy)
-    inputs = _inputs(opened, training) | {"audit": list(candidates.inputs)}
+    scanned = zip(opened.lanes, training.scanned, strict=True)
+    queries = [{"name": lane.name, "read": one.read, "excluded": one.excluded} for lane, one in scanned]
     notes += [] if audited else [_UNAUDITED]
-    return Assembled(tuple(drafts), opened, frame, inputs, about if asked else None, drawn.skipped, tuple(notes))
-
-
-def _inputs(opened: Opened, training: TrainingSources) -> dict[str, Any]:
-    queries = [
-        {
-            "name": lane.name,
-            "source": lane.source.spec.spec,
-            "fingerprint": lane.source.fingerprint,
-            "read": scanned.read,
-            "excluded": scanned.excluded,
-        }
-        for lane, scanned in zip(opened.lanes, training.scanned, strict=True)
-    ]
-    fill = opened.options.fill
-    filled_by = {} if fill is None else {"fill": {"folder": fill, "sha256": hash_file(Path(fill) / TABLE)}}
-    return {"queries": queries, **opened.inputs(), **filled_by}
+    return Assembled(
+        tuple(drafts), opened, frame, queries, audited, about if asked else None, drawn.skipped, tuple(notes)
+    )
 
 
 class _Supply(NamedTuple):

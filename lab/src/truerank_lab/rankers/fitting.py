@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -286,7 +287,7 @@ def fit(
     used = recipe.fitted_to(steps)
     progress, device, path = progress or Quiet(), trainee.device, folder / CHECKPOINT
     started = time.monotonic()
-    with _Repeatable(torch, seed, device):
+    with _repeatable(torch, seed, device):
         run = Steps(torch, trainee, used, steps)
         # As JSON, so that no two different instances give the same bytes.
         identity = digest([used.json(), seed, json.dumps(rows), device, trainee.fingerprint])
@@ -306,23 +307,18 @@ def fit(
     return Fitted(used, seed, len(rows), tuple(run.losses), tuple(run.norms), time.monotonic() - started, device)
 
 
-class _Repeatable:
+@contextmanager
+def _repeatable(torch: Any, seed: int, device: str) -> Iterator[None]:
     """Seeds torch and asks for deterministic algorithms; leaves torch as it was."""
-
-    def __init__(self, torch: Any, seed: int, device: str) -> None:
-        self._torch, self._seed, self._device = torch, seed, device
-
-    def __enter__(self) -> None:
-        torch, deterministic = self._torch, self._torch.utils.deterministic
-        # Tensors that are asked for empty would be filled first, though nothing reads them before it writes.
-        self._filled, deterministic.fill_uninitialized_memory = deterministic.fill_uninitialized_memory, False
-        self._was = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-        self._fork = torch.random.fork_rng(devices=None if self._device.startswith("cuda") else [])
-        self._fork.__enter__()
-        torch.manual_seed(self._seed)
-        torch.use_deterministic_algorithms(True, warn_only=self._device != "cpu")
-
-    def __exit__(self, *error: object) -> None:
-        self._torch.use_deterministic_algorithms(self._was[0], warn_only=self._was[1])
-        self._torch.utils.deterministic.fill_uninitialized_memory = self._filled
-        self._fork.__exit__(*error)
+    deterministic = torch.utils.deterministic
+    was = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    # Tensors that are asked for empty would be filled first, though nothing reads them before it writes.
+    filled, deterministic.fill_uninitialized_memory = deterministic.fill_uninitialized_memory, False
+    try:
+        with torch.random.fork_rng(devices=None if device.startswith("cuda") else []):
+            torch.manual_seed(seed)
+            torch.use_deterministic_algorithms(True, warn_only=device != "cpu")
+            yield
+    finally:
+        torch.use_deterministic_algorithms(was[0], warn_only=was[1])
+        deterministic.fill_uninitialized_memory = filled
