@@ -14,7 +14,8 @@ from truerank.vectors.encoders.base import Encoder
 def same_stems(left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
     """1 where two words have the same stem, else 0, shape (left, right): what is known without an encoder."""
     stems = [np.array([stem(word) for word in side], dtype=np.str_) for side in (left, right)]
-    return (stems[0][:, None] == stems[1]).astype(np.float32)
+    same: NDArray[np.float32] = (stems[0][:, None] == stems[1]).astype(np.float32)
+    return same
 
 
 class WordVectors:

@@ -89,8 +89,9 @@ def audited(train: list[str], folder: Path, cache: str, others: int = 40) -> Sam
         patched.setattr(sensitivity, "_MOST_OTHERS", others)
         first = leakage.audit(train, TESTS, out=folder / "first", **options)
         encoder = first.summary["encoder"]
-        threshold = round(leakage.calibrate(labels=labels, encoder=encoder).require(), 6)
-        chosen = {"threshold": threshold, "calibrated_for": encoder, "labels": labels}
+        threshold = leakage.calibrate(labels=labels, encoder=encoder).chosen
+        assert threshold is not None
+        chosen = {"threshold": round(threshold, 6), "calibrated_for": encoder, "labels": labels}
         return SampleAudits(first, leakage.audit(train, TESTS, out=folder / "labelled", **options, **chosen))
 
 
@@ -171,8 +172,8 @@ def test_artifacts_are_what_the_contract_says(sample: SampleAudits, few: list[st
     folder = sample.labelled.folder
     assert folder is not None
     assert {path.name for path in folder.iterdir() if path.is_file()} == {
-        "candidates.parquet", "card.md", "findings.sarif", "manifest.json", "neighbours.parquet", "report.html", "run.log",
-        "summary.json",
+        "candidates.parquet", "card.md", "findings.sarif", "manifest.json", "neighbours.parquet", "report.html",
+        "run.log", "summary.json",
     }  # fmt: skip
     assert pl.read_parquet_schema(folder / "candidates.parquet") == CANDIDATE_SCHEMA
     assert pl.read_parquet_schema(folder / "neighbours.parquet") == NEIGHBOUR_SCHEMA

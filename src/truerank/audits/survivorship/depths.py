@@ -265,15 +265,6 @@ def depths_file(folder: str | Path) -> Path:
     return Path(folder) / "depths.parquet" if Path(folder).is_dir() else Path(folder)
 
 
-def open_depths(folder: str | Path) -> pl.DataFrame:
-    """The judgments that `survivorship depth` wrote, columns as in `DEPTH_SCHEMA`.
-
-    Raises:
-        InputError: the folder holds none.
-    """
-    return pl.concat(depth_batches(folder, tuple(DEPTH_SCHEMA)))
-
-
 def depth_batches(folder: str | Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
     """Some columns of the judgments that `survivorship depth` wrote, streamed; at least one frame."""
     path = depths_file(folder)
