@@ -124,7 +124,7 @@ def test_extended_partly_failed_and_tried_again(whole: GridRun, tmp_path: Path) 
     assert len(before) == 20
     poisoned = DESIGN.replace("seeds: [0, 1]", "seeds: [0, 9]").replace(
         "models:\n",
-        "models:\n  poison: {model: knrm, vectors: '${HERE}/vectors.txt', changes: {max_query: 5, precision: fp16}}\n",
+        "models:\n  poison: {model: knrm, vectors: '${HERE}/vectors.txt', changes: {loss: hinge, margin: 1.0e+39}}\n",
     )
     path.write_text(poisoned)
     run = run_grid(read_design(path), out=out, options=_ONE)
@@ -132,12 +132,12 @@ def test_extended_partly_failed_and_tried_again(whole: GridRun, tmp_path: Path) 
     assert before.items() <= after.items() and len(after) == 24
     of_model = {name: set(some["status"]) for (name,), some in run.record.group_by("model")}
     assert of_model == {"poison": {"failed"}, "knrm": {"done"}}
-    assert all("precision fp16 on the CPU" in reason for _, reason in run.failed)
+    assert all("the loss is" in reason for _, reason in run.failed)
     assert run.failed[0][0] in repr(run)
     found = json.loads((out / "cells" / run.failed[0][0] / "failed.json").read_text())
-    assert "Traceback" in found["details"] and "leave precision=no there" in found["details"]
+    assert "Traceback" in found["details"] and "lower learning_rate" in found["details"]
     # What failed is tried again.
-    path.write_text(poisoned.replace(", precision: fp16", ""))
+    path.write_text(poisoned.replace(", margin: 1.0e+39", ""))
     again = run_grid(read_design(path), out=out, options=_ONE)
     assert again.cells == {"all": 16, "done": 16, "failed": 0, "missing": 0}
     with pytest.raises(InputError, match="not finished"):

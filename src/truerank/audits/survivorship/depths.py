@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,8 +18,7 @@ from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.loading import whole_number
-from truerank.measures import Comparison, Evaluation, Significance, compare_evaluations, evaluate, lower_is_better
-from truerank.options import Flag, Options, Out, Range, Scoring, command
+from truerank.options import Flag, Options, Out, Range, command
 from truerank.sources import read_qrels_frame
 from truerank.sources.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
 from truerank.sources.inputs import inputs_of
@@ -392,6 +391,7 @@ class _Placed(_Collected):
         columns = dict(zip(("position", "topic_key", "doc_key"), zip(*places, strict=True), strict=True))
         added = pl.DataFrame(columns, schema={name: DEPTH_SCHEMA[name] for name in columns})
         return pl.concat([self._qrels, added], how="horizontal").select(list(DEPTH_SCHEMA))
+<<<<<<< HEAD
 
 
 #: Signs of depths in tables.
@@ -493,3 +493,5 @@ def training_effect(
     depths = tuple(sorted(named, key=by_depth))
     evaluation = evaluate(qrels, {depth: named[depth] for depth in depths}, measures, Scoring())
     return TrainingEffect(depths, evaluation, compare_evaluations(evaluation, method=Significance()))
+=======
+>>>>>>> main
