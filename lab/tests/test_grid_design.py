@@ -230,9 +230,7 @@ def test_the_designs_of_the_papers_say_how() -> None:
     for name in ("random-min", "wayback-version-V1"):
         file, own = name.partition("-")[2], transfer.set(name)
         rows = expand(transfer).filter(set=name).select("model", "seed").rows()
-        assert [
-            (transfer.model(model).aggregate, seed, own.drawn(model, seed).build["rows"]) for model, seed in rows
-        ] == [
+        assert [(transfer.model(model).aggregate, seed, own.drawn(model, seed).instances) for model, seed in rows] == [
             (aggregate, seed, f"/SELECTED/{name.partition('-')[0]}/{part}/seed-{seed}/{file}.parquet")
             for part, aggregate, seeds in (("first", "first", range(5)), ("best", "max", range(5, 10)))
             for seed in seeds

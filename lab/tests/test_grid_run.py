@@ -124,7 +124,7 @@ def test_extended_partly_failed_and_tried_again(whole: GridRun, tmp_path: Path) 
     assert len(before) == 20
     poisoned = DESIGN.replace("seeds: [0, 1]", "seeds: [0, 9]").replace(
         "models:\n",
-        "models:\n  poison: {model: knrm, vectors: '${HERE}/vectors.txt', changes: {max_query: 5, precision: fp16}}\n",
+        "models:\n  poison: {model: knrm, vectors: '${HERE}/vectors.txt', changes: {loss: hinge, margin: 1.0e+39}}\n",
     )
     path.write_text(poisoned)
     run = run_grid(read_design(path), out=out, options=_ONE)
@@ -132,12 +132,12 @@ def test_extended_partly_failed_and_tried_again(whole: GridRun, tmp_path: Path) 
     assert before.items() <= after.items() and len(after) == 24
     of_model = {name: set(some["status"]) for (name,), some in run.record.group_by("model")}
     assert of_model == {"poison": {"failed"}, "knrm": {"done"}}
-    assert all("precision fp16 on the CPU" in reason for _, reason in run.failed)
+    assert all("the loss is" in reason for _, reason in run.failed)
     assert run.failed[0][0] in repr(run)
     found = json.loads((out / "cells" / run.failed[0][0] / "failed.json").read_text())
-    assert "Traceback" in found["details"] and "leave precision=no there" in found["details"]
+    assert "Traceback" in found["details"] and "lower learning_rate" in found["details"]
     # What failed is tried again.
-    path.write_text(poisoned.replace(", precision: fp16", ""))
+    path.write_text(poisoned.replace(", margin: 1.0e+39", ""))
     again = run_grid(read_design(path), out=out, options=_ONE)
     assert again.cells == {"all": 16, "done": 16, "failed": 0, "missing": 0}
     with pytest.raises(InputError, match="not finished"):
@@ -166,8 +166,8 @@ def test_costs_are_told_and_nothing_is_prepared(whole: GridRun, tmp_path: Path) 
     ("old", "new", "message"),
     [
         (
-            "sizes: [24, 60], instances: none",
-            "sizes: [24, 80], instances: none",
+            "none, collections: notes, sizes: [24, 60]",
+            "none, collections: notes, sizes: [24, 80]",
             r"has 60 instances \(30 rows\), and 80",
         ),
         ("/qrels.txt", "/none.jsonl", "columns"),
@@ -229,8 +229,16 @@ def test_draws_a_checkpoint_and_topics_that_are_counted(tmp_path: Path) -> None:
     model = tmp_path / "knrm-1"
     options = {"max_query": 5, "max_document": 20, "batch": 4}
     texts = InstanceTexts(docs=str(tmp_path / "docs.jsonl"))
-    rows_of_it = f"{tmp_path / 'rows-1.jsonl'}?size=24"
-    train("knrm", rows_of_it, model, seed=1, set_=options, vectors=str(tmp_path / "vectors.txt"), texts=texts)
+    (tmp_path / "first.jsonl").write_text("".join(rows[::-1][:12]))
+    train(
+        "knrm",
+        str(tmp_path / "first.jsonl"),
+        model,
+        seed=1,
+        set_=options,
+        vectors=str(tmp_path / "vectors.txt"),
+        texts=texts,
+    )
     ready = plain.replace("models:\n", f"  ready: {{kind: other, collections: notes, checkpoint: {model}}}\nmodels:\n")
     ready = ready.replace("  knrm: {", "  ready: {model: monot5:t5-base, sets: [ready]}\n  knrm: {sets: [none], ")
     path.write_text(ready)

@@ -25,8 +25,7 @@ from truerank.text.normalising import normalise
 from truerank_lab.cli import main
 from truerank_lab.instances import draws as stages
 from truerank_lab.instances import open_built
-from truerank_lab.instances import queries as write_queries
-from truerank_lab.instances.document_queries import divided
+from truerank_lab.instances.document_queries import divided, write_queries
 from truerank_lab.instances.draws import Excluded, QueryKeys, scan
 from truerank_lab.instances.training_queries import Leak, spread, verified_leaks
 
@@ -79,7 +78,7 @@ def test_no_leak(world, tmp_path):
         ranks.append(rank)
     assert max(ranks) > 15 and min(ranks) < 5, "drawn from all of the first stage, not from its head"
     assert built.about["counts"]["by_size"]["20"] == {"none: alpha": 5, "none: beta": 5}
-    assert built.about["inputs"]["queries"][0]["excluded"] >= 30
+    assert built.about["queries"][0]["excluded"] >= 30
 
 
 def test_same_input_same_bytes_and_a_smaller_set_is_a_prefix(world, tmp_path):
@@ -264,7 +263,7 @@ def test_what_a_document_gives():
 
 
 def test_queries_from_documents(world, tmp_path):
-    counts = write_queries(str(world.folder / "docs.tsv"), out=tmp_path / "made.tsv")
+    counts = write_queries(str(world.folder / "docs.tsv"), "", tmp_path / "made.tsv")
     made = dict(line.split("\t") for line in (tmp_path / "made.tsv").read_text().splitlines())
     assert counts.read == len(made) == instances_example.DOCUMENTS
     leaking = list(made)[:10]
@@ -346,19 +345,12 @@ def test_by_depth_of_ids(world, tmp_path):
         (world.topics["1"], world.documents["d1"], world.documents["d2"]),
         (world.topics["3"], world.documents["d5"], world.documents["d6"]),
     ]
+    pl.DataFrame(ids).write_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(InputError, match="no column 'depth'"):
+        build_set("by-depth", [4], tmp_path / "other", options)
     (tmp_path / "rows.parquet").write_text("no table")
     with pytest.raises(InputError, match=r"rows.parquet: no table that can be read"):
         build_set("by-depth", [4], tmp_path / "other", options)
-
-
-def test_by_version(tmp_path):
-    source = depths(tmp_path / "rows.parquet", depth=["T5_Max", "T5_Min"] * 4)
-    pl.read_parquet(source).rename({"depth": "strategy"}).write_parquet(source)
-    options = {"rows": source, "strategy": "T5_Min"}
-    frame = rows(build_set("by-version", [], tmp_path / "set", options))
-    assert frame["query_id"].to_list() == ["q1", "q3", "q5"] and set(frame["version"]) == {"T5_Min"}
-    with pytest.raises(InputError, match="no column 'depth'"):
-        build_set("by-depth", [], tmp_path / "other", {"rows": source, "annotation_depth": 1})
 
 
 def test_a_size_is_a_source(world, tmp_path):
@@ -396,9 +388,6 @@ def test_the_commands(world, tmp_path, capsys):
     assert built["sizes"] == [20, 40] and built["rows"] == 20
     again = build_set("none", [20, 40], tmp_path / "again", world.options())
     assert rows(open_built(tmp_path / "set")).equals(rows(again))
-    out = tmp_path / "q.tsv"
-    assert called("queries", str(world.folder / "docs.tsv"), "--out", str(out), "--json")["queries"] == 80
-    assert len(out.read_text().splitlines()) == 80
 
 
 # Faults of the user
@@ -425,7 +414,6 @@ def test_the_commands(world, tmp_path, capsys):
         ("test", [10], {"leaks": 2}, "topics: is missing"),
         ("by-depth", [10], {}, "rows: is missing"),
         ("by-depth", [10], {"rows": "x"}, "depth: is missing"),
-        ("by-version", [10], {"rows": "x"}, "strategy: is missing"),
     ],
 )  # fmt: skip
 def test_faults_are_one_line(world, tmp_path, kind, sizes, changes, fault):
@@ -520,8 +508,7 @@ def test_vaswani_and_cacm(tmp_path):
     frame = rows(built)
     assert dict(frame["role"].value_counts().rows()) == {"test": 93, "none": 157}
     assert frame.filter(role="test")["topic_id"].n_unique() == 93
-    queries = write_queries(
-        str(DATA / "collections" / "cacm" / "cacm.tar.gz"), out=tmp_path / "cacm.tsv",
-        ends=r"CACM (January|February|March|April|May|June|July|August|September|October|November|December),?",
-    )  # fmt: skip
+    months = "January|February|March|April|May|June|July|August|September|October|November|December"
+    cacm = str(DATA / "collections" / "cacm" / "cacm.tar.gz")
+    queries = write_queries(cacm, rf"CACM ({months}),?", tmp_path / "cacm.tsv")
     assert queries.read == 3204 and 1400 < queries.read - queries.skipped < 1700, "about half have a title only"

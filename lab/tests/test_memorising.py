@@ -92,7 +92,6 @@ def test_topics_without_both_kinds_have_no_offset(example, leaked) -> None:
         (lambda f: f.with_columns(pl.lit(float("nan")).alias("score")), "nan as its score"),
         (lambda f: pl.concat([f, f.head(1)]), "occurs twice"),
         (lambda f: f.with_columns(pl.lit(7).alias("seed")), "share no seed"),
-        (lambda f: f.drop("candidate"), "columns missing: candidate"),
     ],
     ids=["nan", "twice", "seeds", "columns"],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
 import random
 import sys
 import tarfile
@@ -12,9 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from truerank_lab.grid.results import GridResults
 from truerank_lab.papers import reproduce, survivorship, versions
+from truerank_lab.ready import ready
 
 TOPICS, DOCUMENTS = 8, 120
 SHALLOW = {
@@ -87,9 +90,9 @@ def scripts(collections: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     yield
 
 
-def called(monkeypatch: pytest.MonkeyPatch, study: str, out: Path, settings: dict[str, str], *more: str) -> None:
+def called(monkeypatch: pytest.MonkeyPatch, study: str, out: Path, settings: dict[str, str]) -> None:
     given = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-    monkeypatch.setattr(sys, "argv", ["reproduce", study, "--out", str(out), "--workers", "1", *given, *more])
+    monkeypatch.setattr(sys, "argv", ["reproduce", study, "--out", str(out), "--workers", "1", *given])
     reproduce.main()
 
 
@@ -136,7 +139,9 @@ def test_shuffled_labels_say_nothing() -> None:
 
 
 def test_leakage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    models = yaml.safe_load(ready("leakage-small").read_text())["models"]
     settings = {
+        "models": json.dumps({name: models[name] for name in ("monot5", "colbert", "ance")}),
         "collections.cacm.depth": "6", "collections.cacm.folds": "2", "report.memorisation_size": "48",
         **{f"sets.cacm-{kind}.sizes": "[48]" for kind in ("none", "leak", "test")},
         **{f"sets.cacm-{kind}.build.leaks": "8" for kind in ("leak", "test")},
@@ -144,9 +149,9 @@ def test_leakage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         **{f"sets.vaswani-{kind}.build.leaks": "8" for kind in ("leak", "test")},
         **{f"models.{name}.{key}": value for name in ("monot5", "colbert", "ance")
            for key, value in (("sizes", "[48]"), ("depth", "6"))},
-        "models.monobert.sizes": "[48]", "seeds": "[0, 1]",
+        "seeds": "[0, 1]",
     }  # fmt: skip
-    called(monkeypatch, "leakage", tmp_path, settings, "--models", "monot5,colbert,ance")
+    called(monkeypatch, "leakage", tmp_path, settings)
     results = GridResults(tmp_path / "grid")
     assert len(results.cells) == 18 and set(results.cells["status"]) == {"done"}
     assert {row["model"] for row in table(tmp_path / "report", "memorised-offsets")} == {"monot5", "colbert", "ance"}

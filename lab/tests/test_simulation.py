@@ -25,7 +25,7 @@ def test_simulated_annotators(tmp_path: Path) -> None:
     judged = (str(tmp_path / "topics.tsv"), str(tmp_path / "a.qrels"))
     out = tmp_path / "log.jsonl.gz"
     found = simulate(*judged, run=str(tmp_path / "a.run"), shown=3, out=out)
-    assert (found.queries, found.discarded.k, found.unjudged, found.unranked, found.selected) == (3, 2, 1, 1, 2)
+    assert (found.queries, found.discarded, found.unjudged, found.unranked, found.selected) == (3, 2, 1, 1, 2)
     levels = depth(str(out)).levels
     assert [(one.label, one.qrels) for one in levels if one.label in ("1", "2", "3", "all")] == [
         ("1", 0),
@@ -33,12 +33,12 @@ def test_simulated_annotators(tmp_path: Path) -> None:
         ("3", 2),
         ("all", 2),
     ]
-    deeper = simulate(*judged, run=str(tmp_path / "a.run"))
-    assert (deeper.selected, deeper.discarded.k) == (4, 1)
+    deeper = simulate(*judged, run=str(tmp_path / "a.run"), out=tmp_path / "deeper.jsonl")
+    assert (deeper.selected, deeper.discarded) == (4, 1)
     with pytest.raises(InputError, match="said twice"):
-        simulate(*judged)
+        simulate(*judged, out=tmp_path / "other.jsonl")
     with pytest.raises(InputError, match="without judgments"):
-        simulate(judged[0], run=str(tmp_path / "a.run"))
+        simulate(judged[0], run=str(tmp_path / "a.run"), out=tmp_path / "other.jsonl")
 
 
 def test_from_instances_to_a_training_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truerank.errors import InputError
 from truerank.rankers.pretrained.checkpoints import collected, on_device
 from truerank_lab.rankers import fitting
 from truerank_lab.rankers.recipes import recipe_named
 
 torch = pytest.importorskip("torch")
-accelerate = pytest.importorskip("accelerate")
 
 
 def test_batches_of_scores_come_back_as_they_are():
@@ -39,29 +37,6 @@ def test_copies_to_a_gpu_start_from_pinned_memory(monkeypatch, device, pinned):
     values = np.arange(4)
     assert np.array_equal(on_device(values, device).numpy(), values)
     assert calls == [*(["pinned"] if pinned else []), (device, pinned)]
-
-
-@pytest.mark.parametrize(
-    ("world", "precision", "used"), [(None, "no", False), ("1", "no", False), ("2", "no", True), (None, "bf16", True)]
-)
-def test_accelerate_is_for_several_processes_and_lower_precision(monkeypatch, world, precision, used):
-    asked = []
-    monkeypatch.setattr(accelerate, "Accelerator", lambda **options: asked.append(options) or "accelerator")
-    monkeypatch.delenv("WORLD_SIZE", raising=False)
-    if world is not None:
-        monkeypatch.setenv("WORLD_SIZE", world)
-    recipe = recipe_named("truerank").changed({"precision": precision})
-    assert (fitting._accelerator(recipe, "cuda:0") == "accelerator") == used
-    assert [one["mixed_precision"] for one in asked] == [precision] * used
-
-
-def test_another_precision_in_the_same_process_is_named(monkeypatch):
-    def refuses(**options):
-        raise ValueError("AcceleratorState has already been initialized")
-
-    monkeypatch.setattr(accelerate, "Accelerator", refuses)
-    with pytest.raises(InputError, match="bf16"):
-        fitting._accelerator(recipe_named("truerank").changed({"precision": "bf16"}), "cuda:0")
 
 
 @pytest.mark.parametrize("name", ["adam", "adamw"])

@@ -63,7 +63,7 @@ def test_tuning_takes_for_each_fold_what_is_best_on_the_others(place: Path, tmp_
             if choice.setting.replace("k1=", "").split()[0] == str(setting["k1"]) and choice.setting.endswith(
                 f"b={setting['b']}"
             ):
-                chosen = tuned.tuned_run.filter(pl.col("topic_id").is_in(list(fold))).drop("tag")
+                chosen = tuned.validation.run.filter(pl.col("topic_id").is_in(list(fold))).drop("tag")
                 assert chosen.sort("topic_id", "rank").equals(inside.sort("topic_id", "rank"))
         assert means[choice.setting] == pytest.approx(max(means.values()))
         assert choice.train == pytest.approx(max(means.values()))
@@ -86,4 +86,4 @@ def test_the_command_says_what_was_chosen_and_takes_one_measure(
             main([str(word) for word in [*words, *more, "--out", tmp_path / "t"]])
         assert ended.value.code == code
         shown = capsys.readouterr()
-        assert "chosen by fold" in shown.out if code == 0 else "not one" in shown.err
+        assert "Settings chosen by cross-validation" in shown.out if code == 0 else "not one" in shown.err

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import truerank
+from truerank.core.result import summary
 from truerank.errors import MissingExtraError
 from truerank.options import Encoding
 from truerank.sources.sample import SAMPLE, read_truth
@@ -34,6 +35,7 @@ def test_the_sample_is_answered_by_words_and_letters() -> None:
     assert "No encoder was used" in leakage.evidence
     assert "pip install 'truerank[encoder]'" in leakage.evidence
     assert result.conclusion.word == "CANNOT TELL"
+    assert "compared by words and letters only" in summary(result).show()
 
 
 @pytest.mark.usefixtures("no_encoder")

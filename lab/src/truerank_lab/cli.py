@@ -12,7 +12,6 @@ _COMMANDS: Final = {
     "train": "truerank_lab.training:train",
     "tune": "truerank_lab.tuning:tune",
     "build": "truerank_lab.instances.training_sets:build",
-    "queries": "truerank_lab.instances.document_queries:queries",
     "run": "truerank_lab.grid.execution:run",
     "report": "truerank_lab.reporting.report:report",
     "simulate": "truerank_lab.simulation:simulate",
@@ -24,7 +23,7 @@ LAB: Final = Program(
     _COMMANDS,
     {
         "Train": ("train", "tune"),
-        "Data": ("build", "queries", "simulate"),
+        "Data": ("build", "simulate"),
         "Experiments": ("run", "report"),
     },
     {},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,79 +15,42 @@ from truerank.core.plain import picked
 from truerank.core.tables import Table
 from truerank.core.views import heads
 from truerank.errors import InputError
-from truerank.loading import load_json, whole_number
+from truerank.loading import load_json
 from truerank.measures.folds import Folds, first_twice, folds
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.results import Evaluation
 from truerank.measures.scoring import evaluate
 from truerank.sources import compressed, read_qrels_frame
-from truerank.sources.lines import numbered_lines, whole_text
+from truerank.sources.lines import whole_text
 
-_REMEDY: Final = "write a JSON list of lists of topics, Capreolus' object, or lines: topic TAB fold"
 _SAME_DECIMALS: Final = 12
 #: Ranks topics under parameters: (parameters, topics) -> run, columns as in `sources.runs.RUN_SCHEMA`.
 Ranker = Callable[[Mapping[str, Any], tuple[str, ...]], pl.DataFrame]
 
 
 def read_folds(file: str | Path) -> Folds:
-    """Reads folds from JSON or from lines, compressed or not.
-
-    JSON: a list of lists of topics (as Anserini has them), or Capreolus' object of `{"predict": {"test": [topics]}}` by
-    fold. Lines: topic, blank or tab, fold.
+    """Reads folds from JSON, a list of lists of topics, compressed or not.
 
     Args:
         file: the file.
 
     Returns:
-        The topics of each fold as they are there; folds in the order of the JSON, or by number or name.
+        The topics of each fold, as they are there.
 
     Raises:
         InputError: not readable, another shape, fewer than two folds, or a topic in two of them.
     """
     path = compressed.checked_file(Path(file))
-    if compressed.head(path).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"[", b"{"):
-        value = load_json(whole_text(path)[0], path, remedy=_REMEDY)
-        parts = value if isinstance(value, list) else [_test_part(fold, path) for fold in value.values()]
-        return checked_folds([_topics(fold, path) for fold in parts], path)
-    by_fold: dict[str, list[str]] = {}
-    for line in numbered_lines(path):
-        cells = line.text.split()
-        if cells and len(cells) != 2:
-            raise InputError(f"{len(cells)} columns instead of 2", "write topic TAB fold", where=path, line=line.number)
-        if cells:
-            by_fold.setdefault(cells[1], []).append(cells[0])
-    return checked_folds([by_fold[name] for name in sorted(by_fold, key=_number_first)], path)
-
-
-def checked_folds(given: Iterable[Iterable[str]], where: str | Path | None = None) -> Folds:
-    """Folds that can be used."""
-    found = tuple(tuple(fold) for fold in given)
+    value = load_json(whole_text(path)[0], path, remedy="write a JSON list of lists of topics")
+    if not isinstance(value, list) or not all(isinstance(fold, list) for fold in value):
+        raise InputError("no list of lists of topics", "write one list for each fold", where=path)
+    found = tuple(tuple(map(str, fold)) for fold in value)
     if len(found) < 2:
-        raise InputError(f"{len(found)} fold is too few", "cross-validation needs 2 or more", where=where)
-    if empty := [number for number, fold in enumerate(found, start=1) if not fold]:
-        raise InputError(f"fold {empty[0]} is empty", "leave it out or fill it", where=where)
+        raise InputError(f"{len(found)} fold is too few", "cross-validation needs 2 or more", where=path)
     every = [topic for fold in found for topic in fold]
     if len(set(every)) < len(every):
-        raise InputError(f"the topic {first_twice(every)} is there twice", "give it one fold", where=where)
+        raise InputError(f"the topic {first_twice(every)} is there twice", "give it one fold", where=path)
     return found
-
-
-def _test_part(fold: Any, path: Path) -> Any:
-    predict = fold.get("predict") if isinstance(fold, dict) else None
-    if not isinstance(predict, dict) or "test" not in predict:
-        raise InputError('a fold without {"predict": {"test": [topics]}}', _REMEDY, where=path)
-    return predict["test"]
-
-
-def _topics(fold: Any, path: Path) -> list[str]:
-    if not isinstance(fold, list) or not all(isinstance(topic, str | int) for topic in fold):
-        raise InputError("a fold that is not a list of topics", _REMEDY, where=path)
-    return [str(topic) for topic in fold]
-
-
-def _number_first(name: str) -> tuple[int, int, str]:
-    number = whole_number(name)
-    return (1, 0, name) if number is None else (0, number, name)
 
 
 class FoldChoice(NamedTuple):
@@ -123,7 +86,6 @@ class CrossValidation:
         run: the merged run, with the columns of a run; a topic's results are those of the setting chosen for its fold.
         grid: every setting on all topics.
         unjudged: topics of the folds without judgments.
-        origin: where the folds come from, in words.
     """
 
     folds: Folds
@@ -132,11 +94,10 @@ class CrossValidation:
     run: pl.DataFrame
     grid: Evaluation
     unjudged: tuple[str, ...]
-    origin: str
 
     def json(self) -> dict[str, Any]:
         """Everything but the run, as plain numbers and texts."""
-        return picked(self, "folds, origin, settings, unjudged, choices, grid")
+        return picked(self, "folds, settings, unjudged, choices, grid")
 
 
 def cross_validate(
@@ -145,7 +106,7 @@ def cross_validate(
     measure: str,
     *,
     rank: Ranker,
-    k: int | str | Path | Iterable[Iterable[str]] = 5,
+    k: int | str | Path = 5,
     seed: int = 0,
 ) -> CrossValidation:
     """Chooses a setting for each fold on the other folds, and merges what it ranks.
@@ -159,7 +120,7 @@ def cross_validate(
         measure: what is optimised.
         rank: ranks topics under one setting; called with all topics of the folds, and again with some of them, for
             which it should then give the same.
-        k: number of folds; or the folds themselves, or a file of them (see `read_folds`).
+        k: number of folds, or a file of them (see `read_folds`).
         seed: of the division into folds.
 
     Returns:
@@ -176,52 +137,43 @@ def cross_validate(
         raise InputError("a setting is there twice", "give every setting once")
     judged = read_qrels_frame(qrels)
     topics = tuple(judged["topic_id"].unique(maintain_order=True).to_list())
-    divided, origin = _divided(k, topics, seed)
+    divided = _divided(k, topics, seed)
     every = tuple(dict.fromkeys([*topics, *(topic for fold in divided for topic in fold)]))
-    scores = _joined([evaluate(judged, {name: rank(one, every)}, measure) for name, one in by_name.items()])
+    scores = joined([evaluate(judged, {name: rank(one, every)}, measure) for name, one in by_name.items()])
     choices = choose(scores, divided)
     run = _merged(by_name, rank, divided, choices, every)
     unjudged = tuple(topic for topic in every if topic not in set(topics))
-    return CrossValidation(divided, tuple(by_name), choices, run, scores, unjudged, origin)
+    return CrossValidation(divided, tuple(by_name), choices, run, scores, unjudged)
 
 
 def choose(scores: Evaluation, divided: Folds) -> tuple[FoldChoice, ...]:
     """Chooses one of several runs for each fold on the other folds, for each measure by itself, from their scores."""
-    checked, _ = _divided(divided, scores.topics, 0)
-    return tuple(choice for measure in scores.measures for choice in _choices(scores, checked, measure))
+    _matching(divided, scores.topics)
+    return tuple(choice for measure in scores.measures for choice in _choices(scores, divided, measure))
 
 
-def _divided(k: int | str | Path | Iterable[Iterable[str]], topics: tuple[str, ...], seed: int) -> tuple[Folds, str]:
-    """The folds and where they come from."""
-    if isinstance(k, int):
-        return folds(topics, k, seed), f"drawn with the seed {seed}"
-    where = k if isinstance(k, str | Path) else None
-    divided = read_folds(where) if where is not None else checked_folds(k)  # type: ignore[arg-type]
+def _divided(k: int | str | Path, topics: tuple[str, ...], seed: int) -> Folds:
+    return folds(topics, k, seed) if isinstance(k, int) else _matching(read_folds(k), topics, k)
+
+
+def _matching(divided: Folds, topics: tuple[str, ...], where: str | Path | None = None) -> Folds:
+    """The folds, if they have all topics, and topics of each are judged."""
     held = {topic for fold in divided for topic in fold}
     if absent := [topic for topic in topics if topic not in held]:
-        raise InputError(
-            f"{len(absent):,} topics of the qrels are in no fold, such as {absent[0]}",
-            "add them, or remove their judgments",
-            where=where,
-        )
-    judged = set(topics)
+        fault = f"{len(absent):,} topics of the qrels are in no fold, such as {absent[0]}"
+        raise InputError(fault, "add them, or remove their judgments", where=where)
     for number, fold in enumerate(divided, start=1):
-        if not judged.intersection(fold):
+        if not set(topics).intersection(fold):
             raise InputError(f"no topic of fold {number} has judgments", "give matching folds", where=where)
-    return divided, "given" if where is None else f"from {Path(where).name}"
+    return divided
 
 
-def _joined(evaluations: Sequence[Evaluation]) -> Evaluation:
-    """The scores of all settings as one evaluation; they were made one by one to keep memory small."""
-    first = evaluations[0]
-    return replace(
-        first,
-        runs=tuple(run for one in evaluations for run in one.runs),
-        values=np.concatenate([one.values for one in evaluations]),
-        missing={run: count for one in evaluations for run, count in one.missing.items()},
-        coverage={run: found for one in evaluations for run, found in one.coverage.items()},
-        inputs={},
-    )
+def joined(evaluations: Sequence[Evaluation]) -> Evaluation:
+    """The scores of all runs as one evaluation; they were made some at a time to keep memory small."""
+    runs = tuple(run for one in evaluations for run in one.runs)
+    missing = {run: count for one in evaluations for run, count in one.missing.items()}
+    values = np.concatenate([one.values for one in evaluations])
+    return replace(evaluations[0], runs=runs, values=values, missing=missing, coverage={}, inputs={})
 
 
 def _choices(scores: Evaluation, divided: Folds, measure: str) -> Iterator[FoldChoice]:
@@ -270,7 +222,7 @@ def choice_table(validation: CrossValidation) -> Table:
     columns = heads("measure, fold:d, topics:,d, chosen, mean|other_folds:.4f, mean|this_fold:.4f, as_good")
     rows = tuple((*choice[:6], ", ".join(choice.tied)) for choice in validation.choices)
     notes = [
-        f"{len(validation.settings):,} settings, {len(validation.folds):,} folds ({validation.origin}).",
+        f"{len(validation.settings):,} settings, {len(validation.folds):,} folds.",
         "The best mean on the other folds is chosen; of equal ones the first in the given order.",
     ]
     if validation.unjudged:

@@ -6,21 +6,18 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import polars as pl
 
 from truerank.audits.outputs import refuse_overwrite
 from truerank.core.plain import picked
-from truerank.core.result import Result, shows
-from truerank.core.tables import Table
-from truerank.core.views import heads
+from truerank.core.result import Result, Summary, summarises
 from truerank.errors import InputError
 from truerank.lexical.index import Index, open_index
 from truerank.lexical.presets import model_of, require_analyser
 from truerank.lexical.searching import TopicQuery, input_of_index, search
-from truerank.measures.magnitudes import Proportion, proportion
-from truerank.options import Flag, OutFile, Range, command
+from truerank.options import Flag, Range, command
 from truerank.records import Input
 from truerank.sources import read_qrels_frame, read_run_frame, read_topics
 from truerank.sources.inputs import inputs_of
@@ -28,13 +25,6 @@ from truerank.sources.instances import open_instances
 from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import run as started
 
-#: A simulated log, one row for each query: what was shown, and which of it was selected.
-ANNOTATION_SCHEMA: Final[dict[str, Any]] = {
-    "query_id": pl.String,
-    "query": pl.String,
-    "shown": pl.List(pl.String),
-    "selected": pl.List(pl.String),
-}
 _NAME: Final = "simulate"
 _PRESET: Final = "anserini"
 
@@ -45,36 +35,21 @@ class Simulated(Result, shown_in="truerank_lab.simulation"):
 
     Attributes:
         shown: how many documents each annotator saw.
-        annotations: the log, columns as in `ANNOTATION_SCHEMA`, in the order of the topics.
-        unjudged: discarded queries for which no relevant document is known at all.
-        unranked: discarded queries that the ranking has nothing for.
-        out: the file that it was written to.
+        queries: of the log.
+        selected: documents selected in all.
+        discarded: queries without a selected document.
+        unjudged: of them, those for which no relevant document is known at all.
+        unranked: of them, those that the ranking has nothing for.
+        out: the log.
     """
 
     shown: int
-    annotations: pl.DataFrame
+    queries: int
+    selected: int
+    discarded: int
     unjudged: int
     unranked: int
-    out: Path | None = None
-
-    @property
-    def queries(self) -> int:
-        """How many queries the log holds."""
-        return len(self.annotations)
-
-    @property
-    def selected(self) -> int:
-        """Documents selected in all."""
-        return int(self.annotations["selected"].list.len().sum())
-
-    @property
-    def discarded(self) -> Proportion:
-        """Queries without a selected document."""
-        return proportion(int((self.annotations["selected"].list.len() == 0).sum()), self.queries)
-
-    def json(self) -> dict[str, Any]:
-        """All figures by name."""
-        return picked(self, "log=out, shown, queries, selected, discarded, unjudged, unranked")
+    out: Path
 
 
 @command
@@ -86,7 +61,7 @@ def simulate(
     run: Annotated[str | Path | None, Flag(metavar="FILE", reads=str)] = None,
     index: Annotated[str | Path | None, Flag(metavar="DIR", reads=str)] = None,
     shown: Annotated[int, Range(at_least=1)] = 10,
-    out: OutFile = None,
+    out: Annotated[str | Path, Flag(metavar="FILE", reads=Path)],
     progress: Progress | None = None,
 ) -> Simulated:
     """Writes the log of annotators who saw the first results of a ranking, from judgments that are more complete.
@@ -101,11 +76,11 @@ def simulate(
         run: the ranking that was shown.
         index: in its place: an index, searched by BM25.
         shown: documents shown for each query, the best of the ranking.
-        out: the log, JSONL, with a manifest beside it; .gz compresses it.
+        out: the log, JSONL, a line for each query, with a manifest beside it; .gz compresses it.
         progress: is told about the work.
 
     Returns:
-        The log, and what it lacks.
+        What the log holds, and what it lacks.
 
     Raises:
         InputError: a fault in a source; neither run nor index, or both; neither topics with qrels nor instances.
@@ -118,8 +93,7 @@ def simulate(
     """
     if (run is None) == (index is None):
         raise InputError("what was shown is not said, or said twice", "give `run` or `index`", where=_NAME)
-    if out is not None:
-        refuse_overwrite(None, Path(out))
+    refuse_overwrite(None, Path(out))
     opened = None if index is None else open_index(index)
     queries, relevant = _answered(topics, qrels, instances)
     ranking = _best(
@@ -128,16 +102,14 @@ def simulate(
     rows = []
     for identifier, text in queries.items():
         documents, answers = ranking.get(identifier, []), relevant.get(identifier, ())
-        rows.append((identifier, text, documents, [one for one in documents if one in answers]))
-    unjudged = len(queries.keys() - relevant.keys())
-    unranked = len(queries.keys() - ranking.keys())
-    log = pl.DataFrame(rows, schema=ANNOTATION_SCHEMA, orient="row")
-    if out is not None:
-        inputs = [*inputs_of(topics=topics, qrels=qrels, run=run), *_inputs(instances, opened)]
-        with started(_NAME, inputs, {"shown": shown}, out, file=True) as job, job.output(Path(out).name) as stream:
-            for row in log.iter_rows(named=True):
-                stream.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
-    return Simulated(shown, log, unjudged, unranked, None if out is None else Path(out))
+        selected = [one for one in documents if one in answers]
+        rows.append({"query_id": identifier, "query": text, "shown": documents, "selected": selected})
+    inputs = [*inputs_of(topics=topics, qrels=qrels, run=run), *_inputs(instances, opened)]
+    with started(_NAME, inputs, {"shown": shown}, out, file=True) as job, job.output(Path(out).name) as stream:
+        stream.writelines((json.dumps(row, ensure_ascii=False) + "\n").encode() for row in rows)
+    found = [len(row["selected"]) for row in rows]
+    unjudged, unranked = len(queries.keys() - relevant.keys()), len(queries.keys() - ranking.keys())
+    return Simulated(shown, len(rows), sum(found), found.count(0), unjudged, unranked, Path(out))
 
 
 def _inputs(instances: str | None, index: Index | None) -> Iterator[Input]:
@@ -185,16 +157,12 @@ def _best(run: pl.DataFrame, depth: int) -> dict[str, list[str]]:
     return dict(best.agg("doc_id").iter_rows())
 
 
-@shows(Simulated, ("log", ""), width=120)
-def simulated_table(result: Simulated) -> Table:
-    columns = heads("log, queries:,d, selected_documents:,d, discarded:,d, share:.1%")
-    name = "log" if result.out is None else result.out.name
-    row = (name, result.queries, result.selected, result.discarded.k, result.discarded.share)
-    notes = (
-        f"Each annotator saw the best {result.shown} documents and selected every relevant one.",
-        f"Of the discarded queries {result.unjudged:,} have no known relevant document and {result.unranked:,} no "
-        "ranking.",
-        "These annotators miss nothing that is judged relevant, and find nothing that is not judged: people would "
-        "discard other queries, more or fewer.",
+@summarises(Simulated)
+def _summary(found: Simulated) -> Summary:
+    said = (
+        f"{found.queries:,} queries; of the best {found.shown} documents {found.selected:,} were selected; "
+        f"{found.discarded:,} queries are discarded, {found.unjudged:,} of them without a known relevant document and "
+        f"{found.unranked:,} without a ranking. These annotators miss nothing that is judged relevant, and find "
+        f"nothing that is not judged.\nwritten: {found.out}"
     )
-    return Table("Simulated annotation", columns, (row,), notes)
+    return Summary((said,), picked(found, "out, shown, queries, selected, discarded, unjudged, unranked"))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -14,14 +12,13 @@ from typing import Annotated, Any, Final
 import polars as pl
 
 from truerank.core.result import Result, Summary, summarises
-from truerank.errors import OptionError, TruerankError
+from truerank.errors import OptionError
 from truerank.options import Flag, Options, Seed, command
 from truerank.rankers.base import RANKERS, RankerSpec, Runtime
 from truerank.records import Input
 from truerank.sources.documents import open_documents
 from truerank.sources.inputs import inputs_of
 from truerank.sources.instances import InstanceSource, open_instances
-from truerank.work.artifacts import Artifacts
 from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
@@ -30,7 +27,7 @@ from truerank_lab.rankers.recipes import Recipe, recipe_named, usual_recipe
 
 __all__ = ["InstanceTexts", "Trained", "check_trainable", "divided", "train"]
 
-_PACKAGES: Final = ("torch", "transformers", "accelerate")
+_PACKAGES: Final = ("torch", "transformers")
 _LOG: Final = "steps.parquet"
 
 
@@ -92,8 +89,8 @@ def train(
         model: knrm, pacrr, duet, hint, tk; or a checkpoint: a folder or Hugging Face id, monot5:t5-base, cedr:DIR.
         instances: JSONL, Parquet, CSV with query, relevant, nonrelevant; MS MARCO triples.
         out: the folder of the trained ranker, with steps.parquet (loss and gradient norm) and training.json.
-        recipe: truerank, capreolus, ance, cedr, colbert, monobert, pygaggle, survivorship or t5-original; by default
-            the usual one of the model. capreolus also sets the lengths and the padding of a small model.
+        recipe: truerank, capreolus, ance, cedr, colbert, monobert, pygaggle or survivorship; by default the usual one
+            of the model. capreolus also sets the lengths and the padding of a small model.
         seed: of weights, order of the instances, and dropout.
         set_: a setting of the recipe (lr, batch) or of the model (max_query).
         vectors: word vectors of the small models: a file in GloVe's form, a folder of an encoder, or packaged.
@@ -127,16 +124,8 @@ def train(
     given = Input(source.spec.name, source.spec.spec, "instances", None, source.fingerprint)
     inputs = (given, *inputs_of(vectors=vectors, topics=topics, docs=docs))
     options = {"model": model, "recipe": chosen.json(), "seed": seed, "settings": of_model}
-    # Of several processes, as under `accelerate launch`, one writes.
-    first = int(os.environ.get("RANK", "0")) == 0
-    alone = (
-        started("train", inputs, options, out, packages=_PACKAGES) if first else contextlib.nullcontext(Artifacts(out))
-    )
-    with alone as job:
-        # Under `accelerate launch` each process has a GPU of its own.
-        local = os.environ.get("LOCAL_RANK")
-        place = f"cuda:{local}" if device in (None, "cuda") and local is not None else device
-        runtime, progress = Runtime(device=place), progress or Quiet()
+    with started("train", inputs, options, out, packages=_PACKAGES) as job:
+        runtime, progress = Runtime(device=device), progress or Quiet()
         ranker: Any
         if is_drawn(model):
             from truerank_lab.rankers.vocabulary import open_vocabulary
@@ -159,30 +148,15 @@ def train(
         }
         if is_drawn(model):
             counted = {"source": (source if collection is None else collection).spec.spec}
-            queries = {instance.query for instance in source}
-            cut = {"queries": len(queries), "cut": ranker.cut_queries(queries), "words": int(ranker.settings.max_query)}
-            provenance |= {"vectors": vectors, "words_counted_in": counted, "cut_queries": cut}
+            provenance |= {"vectors": vectors, "words_counted_in": counted}
         trained = Trained(job.folder, ranker.kind, fitted, provenance)
-        if isinstance(job, Run):
-            _save(ranker, trained, job)
+        _save(ranker, trained, job)
     return trained
 
 
 def is_drawn(model: str) -> bool:
     """Whether a name is that of a kind whose network is drawn anew; the others begin with a checkpoint."""
     return model in RANKERS and hasattr(RANKERS.load(model), "create")
-
-
-def trained_names() -> tuple[str, ...]:
-    """How the models are named that can be trained here: the kind alone, or with a checkpoint."""
-    homes = {}
-    for kind in RANKERS:
-        # What is not installed, or is of a package that is broken, cannot be trained.
-        with contextlib.suppress(TruerankError):
-            homes[kind] = RANKERS.load(kind)
-    drawn = [kind for kind, home in homes.items() if hasattr(home, "create")]
-    opened = [f"{kind}:…" for kind, home in homes.items() if kind not in drawn and hasattr(home, "logits")]
-    return (*drawn, *opened)
 
 
 def divided(changes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -215,7 +189,8 @@ def _texts(source: InstanceSource) -> Iterator[str]:
 def check_trainable(ranker: Any, model: str) -> None:
     """Refuses a ranker that has no network to train."""
     if not all(hasattr(ranker, member) for member in ("module", "rows", "logits")):
-        raise OptionError("model", f"{model} cannot be trained here", f"train one of {', '.join(trained_names())}")
+        fault = f"{model} cannot be trained here"
+        raise OptionError("model", fault, "train knrm, pacrr, duet, hint or tk, or a checkpoint such as monot5:t5-base")
 
 
 def _save(ranker: Any, trained: Trained, run: Run) -> None:
@@ -233,6 +208,7 @@ def _save(ranker: Any, trained: Trained, run: Run) -> None:
 
 @summarises(Trained)
 def _summary(trained: Trained) -> Summary:
-    cut = trained.provenance.get("cut_queries")
-    text = () if not cut else (f"{cut['cut']:,} of {cut['queries']:,} queries are cut to {cut['words']} words.",)
-    return Summary((trained.fitted.table(), *text, f"saved: {trained.folder}"), trained.json())
+    known = trained.json()
+    first, last = (known["loss"][part] for part in ("first_tenth", "last_tenth"))
+    loss = f"{known['steps']:,} steps; mean loss of the first tenth {first:.4f}, of the last {last:.4f}"
+    return Summary((loss, f"saved: {trained.folder}"), known)

@@ -8,20 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import numpy as np
 import polars as pl
 
 from truerank.core.plain import picked
 from truerank.core.result import Result, Summary, summarises, writes
-from truerank.core.tables import Column, Table
-from truerank.core.views import heads
 from truerank.errors import OptionError
 from truerank.lexical.index import Index, open_index
 from truerank.lexical.presets import ModelName, changed, model_of, preset_named, require_analyser
 from truerank.lexical.scoring import Searcher
 from truerank.lexical.searching import Retrieval, input_of_index, model_text, search, topic_queries, write_run
 from truerank.loading import whole_number
-from truerank.measures import Evaluation, difference_interval, evaluate
+from truerank.measures import evaluate
 from truerank.options import Flag, Options, Out, Range, Seed, Source, command
 from truerank.sources.inputs import inputs_of
 from truerank.work.progress import Progress, Quiet
@@ -47,36 +44,20 @@ class Tuning(Result, shown_in="truerank_lab.tuning"):
     Attributes:
         base: name and parameters of the model as it was.
         base_run: its run, columns as in `sources.runs.RUN_SCHEMA`.
-        tuned_run: the merged run: each topic under the parameters chosen on the other folds.
-        measure: what was maximised.
-        validation: the choices, fold by fold.
-        evaluation: both runs by the measure.
-        grid: the values tried for each parameter.
-        preset: where the base comes from.
-        index: what the index holds.
-        options: topics, qrels, field, depth, weights and seed.
+        validation: the choices, fold by fold, and the merged run: each topic under what was chosen on the other folds.
+        means: of both runs, by the measure that was maximised.
+        options: preset, grid, measure, folds, seed, k, field and weights.
     """
 
     base: Mapping[str, Any]
     base_run: pl.DataFrame
-    tuned_run: pl.DataFrame
-    measure: str
     validation: CrossValidation
-    evaluation: Evaluation
-    grid: Mapping[str, Sequence[Any]]
-    preset: str
-    index: Mapping[str, Any]
+    means: Mapping[str, float]
     options: Mapping[str, Any]
 
     def json(self) -> dict[str, Any]:
         """Everything but the runs."""
-        base, tuned = (self.evaluation.values[self.evaluation.runs.index(name), 0] for name in ("base", "tuned"))
-        return {
-            **picked(self, "preset, base, measure, options, grid"),
-            "means": {"base": float(np.mean(base)), "tuned": float(np.mean(tuned))},
-            "difference": difference_interval(tuned, base)._asdict(),
-            "validation": self.validation.json(),
-        }
+        return {**picked(self, "base, means, options"), "validation": self.validation.json()}
 
 
 @dataclass(frozen=True)
@@ -146,72 +127,33 @@ def tune(
     opened = open_index(index)
     if not retrieval.any_analyser:
         require_analyser(opened, retrieval.preset)
-    tuning = _tuned(opened, (topics, qrels), model, choosing, k=k, how=retrieval, progress=progress or Quiet())
-    if out is not None:
-        inputs = (input_of_index(opened), *inputs_of(topics=topics, qrels=qrels))
-        options: dict[str, Any] = {"model": tuning.base, "preset": retrieval.preset, "grid": tuning.grid}
-        options |= {"measure": choosing.measure, "folds": choosing.folds, "seed": choosing.seed}
-        options |= {"k": k, "field": retrieval.field, "weights": tuning.options["weights"]}
-        with started("tune", inputs, options, out) as job:
-            publish(tuning, job)
-    return tuning
-
-
-def _tuned(
-    index: Index,
-    given: tuple[str, str],
-    model: ModelName | None,
-    choosing: TuningOptions,
-    *,
-    k: int,
-    how: Retrieval,
-    progress: Progress,
-) -> Tuning:
-    (topics, qrels), folds, measure = given, choosing.folds, choosing.measure
-    base = model_of(how.preset, model or "", how.set_)
-    name = model or preset_named(how.preset).model
-    values = {key: tuple(some) for key, some in (choosing.grid or GRIDS[name]).items()}
-    settings = grid_of(values)
-    searcher = Searcher(index, how.weights or None)
-    queries = {query.topic_id: query for query in topic_queries(topics, how.field)}
-    progress.start(f"{len(settings)} settings", len(settings))
+    base = model_of(retrieval.preset, model or "", retrieval.set_)
+    tried = choosing.grid or GRIDS[model or preset_named(retrieval.preset).model]
+    values = {key: tuple(some) for key, some in tried.items()}
+    settings, searcher, shown = grid_of(values), Searcher(opened, retrieval.weights or None), progress or Quiet()
+    queries = {query.topic_id: query for query in topic_queries(topics, retrieval.field)}
+    shown.start(f"{len(settings)} settings", len(settings))
 
     def rank(setting: Mapping[str, Any], wanted: tuple[str, ...]) -> pl.DataFrame:
         chosen = [queries[topic] for topic in wanted if topic in queries]
         found = search(searcher, chosen, changed(base, setting), k=k).run
-        progress.advance(1)
+        shown.advance(1)
         return found
 
-    validation = cross_validate(
-        qrels,
-        settings,
-        measure,
-        rank=rank,
-        k=folds if (k_folds := whole_number(str(folds))) is None else k_folds,
-        seed=choosing.seed,
-    )
-    found = search(searcher, list(queries.values()), base, k=k)
-    evaluation = evaluate(qrels, {"base": found.run, "tuned": validation.run}, measure)
-    options = {
-        "topics": topics,
-        "qrels": qrels,
-        "field": how.field,
-        "k": k,
-        "weights": searcher.weights,
-        "seed": choosing.seed,
-    }
-    return Tuning(
-        base.json(),
-        found.run,
-        validation.run,
-        evaluation.measures[0],
-        validation,
-        evaluation,
-        values,
-        how.preset,
-        found.index,
-        options,
-    )
+    number = whole_number(str(choosing.folds))
+    folds = choosing.folds if number is None else number
+    validation = cross_validate(qrels, settings, choosing.measure, rank=rank, k=folds, seed=choosing.seed)
+    base_run = search(searcher, list(queries.values()), base, k=k).run
+    scores = evaluate(qrels, {"base": base_run, "tuned": validation.run}, choosing.measure)
+    options = {"preset": retrieval.preset, "grid": values, **picked(choosing, "measure, folds, seed")}
+    options |= {"k": k, "field": retrieval.field, "weights": searcher.weights}
+    means = dict(zip(scores.runs, scores.mean[:, 0].tolist(), strict=True))
+    tuning = Tuning(base.json(), base_run, validation, means, options)
+    if out is not None:
+        inputs = (input_of_index(opened), *inputs_of(topics=topics, qrels=qrels))
+        with started("tune", inputs, {"model": tuning.base, **options}, out) as job:
+            publish(tuning, job)
+    return tuning
 
 
 def grid_of(values: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
@@ -221,37 +163,18 @@ def grid_of(values: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
 
 
-def tuning_table(tuning: Tuning) -> Table:
-    """Base and tuned beside each other, with the interval of their difference."""
-    base, tuned = (tuning.evaluation.values[tuning.evaluation.runs.index(name), 0] for name in ("base", "tuned"))
-    gap = difference_interval(tuned, base)
-    rows = (
-        ("base", model_text(tuning.base), float(np.mean(base)), None, None, None),
-        ("tuned", "chosen by fold", float(np.mean(tuned)), gap.mean, gap.low, gap.high),
-    )
-    columns = (
-        *heads("run, parameters"),
-        *Column.numbers(".4f", tuning.measure, "difference"),
-        *Column.numbers(".4f", "from", "to", above=("95% interval",)),
-    )
-    tried = "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in tuning.grid.items())
-    return Table(
-        f"{tuning.base['model']}, preset {tuning.preset}, tuned for {tuning.measure}",
-        columns,
-        rows,
-        notes=(f"{gap.n:,} topics; Student's t interval of the mean difference.", f"Tried: {tried}."),
-    )
-
-
 @summarises(Tuning)
 def _tuning(tuning: Tuning) -> Summary:
-    return Summary((tuning_table(tuning), choice_table(tuning.validation)), tuning.json())
+    tried = "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in tuning.options["grid"].items())
+    means = ", ".join(f"{name} {mean:.4f}" for name, mean in tuning.means.items())
+    said = f"{model_text(tuning.base)}, {tuning.options['measure']}: {means}; `compare` tests them. Tried: {tried}."
+    return Summary((said, choice_table(tuning.validation)), tuning.json())
 
 
 @writes(Tuning)
 def _write_tuning(tuning: Tuning, run: Run) -> None:
     """Writes `base.run`, `tuned.run` and `tuning.json`."""
-    for name, found in (("base", tuning.base_run), ("tuned", tuning.tuned_run)):
+    for name, found in (("base", tuning.base_run), ("tuned", tuning.validation.run)):
         write_run(found.with_columns(pl.lit(f"{tuning.base['model']}-{name}").alias("tag")), run.folder / f"{name}.run")
         run.note(f"{name}.run")
     run.json("tuning.json", tuning.json())

@@ -9,9 +9,8 @@ from truerank.text.normalising import normalise
 from truerank_lab.instances import Built
 
 
-def broken(built: Built, world: World, *, sources: tuple[str, ...] = ("alpha", "beta"), kept_out: bool = False) -> set:
-    """The names of the promises that do not hold; `kept_out`: no document judged relevant may be in a row without a
-    leak."""
+def broken(built: Built, world: World, *, sources: tuple[str, ...] = ("alpha", "beta")) -> set:
+    """The names of the promises that do not hold."""
     frame = pl.read_parquet(built.folder / "instances.parquet")
     promises = {
         "sizes": _sizes(built, frame),
@@ -21,7 +20,6 @@ def broken(built: Built, world: World, *, sources: tuple[str, ...] = ("alpha", "
         "repeats": _no_repeats(frame),
         "candidates": _no_candidate(frame, world),
         "leaks": _leaks(built, frame, world),
-        "kept out": not kept_out or _kept_out(frame, world),
     }
     return {name for name, holds in promises.items() if not holds}
 
@@ -74,23 +72,14 @@ def _no_candidate(frame: pl.DataFrame, world: World) -> bool:
     return not any(normalise(text) in texts or (source, query_id) in ids for text, source, query_id in fill)
 
 
-def _kept_out(frame: pl.DataFrame, world: World) -> bool:
-    judged = {doc_id for grades in world.judged.values() for doc_id, grade in grades.items() if grade}
-    fill = frame.filter(role="none")
-    return not judged & {*fill["relevant_id"], *fill["nonrelevant_id"]}
-
-
 def _leaks(built: Built, frame: pl.DataFrame, world: World) -> bool:
-    """Rows that leak are verified leaks, or have of their topic what the kind says: its text, a document, or both."""
+    """Rows that leak are verified leaks, or have the text of their topic and a document that is relevant to it."""
     if built.kind == "leak":
         return set(frame.filter(role="leak").select("topic_id", "query_id").rows()) <= set(world.leaks)
     rows = frame.filter(role="test").rows(named=True)
-    with_text, with_document = built.kind in ("test", "test-queries"), built.kind != "test-queries"
-    known = {normalise(text) for text in world.topics.values()}
     for row in rows:
-        own = normalise(row["query"])
-        text = own == normalise(world.topics[row["topic_id"]]) if with_text else own not in known
-        if not text or (row["relevant_id"] in _judged(world, row)) is not with_document:
+        text = normalise(row["query"]) == normalise(world.topics[row["topic_id"]])
+        if not text or row["relevant_id"] not in _judged(world, row):
             return False
     documents = {(row["topic_id"], row["relevant_id"]) for row in rows}
     return len(documents) == len(rows)

@@ -14,8 +14,6 @@ Level = Literal["nominal", "ordinal", "interval"]
 #: How much two answers of Cohen's kappa disagree: at all, by their distance, or by its square.
 Weighting = Literal["plain", "linear", "quadratic"]
 
-#: The coefficients by the names under which they are printed.
-COEFFICIENTS: Final = ("percentage", "cohen", "fleiss", "krippendorff")
 _CELLS_AT_ONCE: Final = 4_000_000
 _NOTHING: Final = 1e-12
 

@@ -146,7 +146,6 @@ def _number(text: str, whole: str) -> float:
 
 Order = Literal["shuffled", "topic", "given"]
 _Mask = npt.NDArray[np.bool_]
-_SLACK: Final = 1e-12
 
 
 class Stratum(NamedTuple):

@@ -30,7 +30,6 @@ _FORMAT: Final = 3
 _CROWD: Final = 1 << 14
 #: Shingles that are compared at a time.
 _AT_ONCE: Final = 1 << 22
-_NUMBERS: Final[dict[str, Any]] = {"left": pl.Int64, "right": pl.Int64}
 
 
 def compare(

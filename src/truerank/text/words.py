@@ -85,11 +85,6 @@ def stems(text: str) -> tuple[str, ...]:
     return tuple(stem(word) for word in words(text))
 
 
-def bag(text: str) -> frozenset[str]:
-    """The stems of a text's content words: equal for texts that differ in inflection, order and function words only."""
-    return frozenset(stem(word) for word in content_words(text))
-
-
 def asks_for_definition(text: str) -> bool:
     """Whether a text begins as a question for a definition: "what is …", "who was …", "what's …", "define …"."""
     first, second = (*words(text)[:2], "", "")[:2]

@@ -90,8 +90,9 @@ def audited(train: list[str], folder: Path, cache: str, most: int = 100, others:
         patched.setattr(sensitivity, "_MOST_OTHERS", others)
         first = leakage.audit(train, TESTS, out=folder / "first", **options)
         encoder = first.summary["encoder"]
-        threshold = round(leakage.calibrate(labels=labels, encoder=encoder).require(), 6)
-        chosen = {"threshold": threshold, "calibrated_for": encoder, "labels": labels}
+        threshold = leakage.calibrate(labels=labels, encoder=encoder).chosen
+        assert threshold is not None
+        chosen = {"threshold": round(threshold, 6), "calibrated_for": encoder, "labels": labels}
         return SampleAudits(first, leakage.audit(train, TESTS, out=folder / "labelled", **options, **chosen))
 
 

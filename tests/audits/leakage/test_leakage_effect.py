@@ -9,7 +9,7 @@ from scipy import stats
 
 from leakage_example import audit, save
 from places import DATA
-from truerank.audits.leakage.effect import LeadSwap, difference_sds, effect
+from truerank.audits.leakage.effect import LeadSwap, effect, evaluated_means, spreads
 from truerank.audits.leakage.summaries import swap_table
 from truerank.core.plain import plain
 from truerank.errors import InputError
@@ -156,12 +156,12 @@ def test_faults_of_options(options, fault):
 
 def test_standard_deviations_for_the_detectable_difference():
     runs = {"a": run(t1=1, t2=2, t3=1), "b": run(t1=2, t2=2, t3=4), "c": run(t1=1, t2=1, t3=1)}
-    sds = difference_sds(judged("t1", "t2", "t3"), runs, "RR")
+    sds = spreads(evaluated_means(judged("t1", "t2", "t3"), runs, "RR", "trec_eval"))
     # a - b: 1/2, 0, 3/4
     assert list(sds) == ["a – b", "a – c", "b – c"]
     assert sds["a – b"] == pytest.approx(np.std([0.5, 0, 0.75], ddof=1))
     with pytest.raises(InputError, match="differences need two runs"):
-        difference_sds(judged("t1", "t2"), {"a": run(t1=1)}, "RR")
+        spreads(evaluated_means(judged("t1", "t2"), {"a": run(t1=1)}, "RR", "trec_eval"))
 
 
 @pytest.mark.shared

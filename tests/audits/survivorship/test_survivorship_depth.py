@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from places import DATA
-from truerank.audits.survivorship import DepthOptions, depth, open_depths
+from truerank.audits.survivorship import DepthOptions, depth
 from truerank.audits.survivorship.mapping import hex_keys, keys_of
 from truerank.audits.survivorship.mapping import map as map_passages
 from truerank.cli import main
@@ -115,7 +115,7 @@ def test_texts_need_a_map(tmp_path: Path) -> None:
     map_passages(str(tmp_path / "q.json"), str(tmp_path / "docs.tsv"), out=tmp_path / "map")
     found = depth(str(tmp_path / "q.json"), mapping=tmp_path / "map", out=tmp_path / "out")
     assert (found.qrels("all").rows(), found.unmapped) == ([("7", "p1", 1)], 1)
-    frame = open_depths(tmp_path / "out")
+    frame = pl.read_parquet(tmp_path / "out" / "depths.parquet")
     keys = hex_keys(keys_of(["a b", texts[1]]))
     assert frame.select("position", "topic_key", "doc_key").rows() == [(1, *keys)]
     kept = depth(str(tmp_path / "q.json"), options=DepthOptions(unmapped="keep"))

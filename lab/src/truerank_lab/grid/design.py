@@ -23,14 +23,12 @@ from truerank.loading import load_yaml, text_file
 from truerank.measures.grammar import parse_measures
 from truerank.options import Options, Range, declared
 from truerank.text.passages import policy_named
-from truerank_lab.instances.options import TEST_KINDS, BuildOptions
+from truerank_lab.instances.options import BuildOptions
 from truerank_lab.rankers.recipes import Recipe, recipe_named, usual_recipe
 from truerank_lab.training import divided
 
 #: What is wrong with a training set, or that nothing is.
-Kind = Literal[
-    "none", "leak", "test", "test-queries", "test-documents", "test-reworded", "by-depth", "by-version", "other"
-]
+Kind = Literal["none", "leak", "test", "by-depth", "by-version", "other"]
 #: How the score of a document follows from those of its passages.
 Aggregation = Literal["first", "max"]
 ReportKind = Literal["leakage", "transfer", "survivorship", "pilot"]
@@ -54,7 +52,6 @@ class CollectionDesign(Options):
         policy: how documents are cut, see `text.passages.policy_named`.
         aggregate: the score of a document is that of its first passage, or the largest.
         folds: their number, or a file, see `cross_validation.read_folds`.
-        fold_seed: of the division into that number of folds.
         measures: what the report shows of it; empty for those of the design.
         topic_count: how many judged topics with a text it has; another number ends the run. None for any.
     """
@@ -70,7 +67,6 @@ class CollectionDesign(Options):
     policy: str = "whole"
     aggregate: Aggregation = "first"
     folds: _Folds = 5
-    fold_seed: int = 0
     rel: _Count = 1
     measures: tuple[str, ...] = ()
     topic_count: _Count | None = None
@@ -91,7 +87,6 @@ class BenchmarkDesign(Options):
     name: str
     collections: tuple[str, ...]
     folds: _Folds = 5
-    fold_seed: int = 0
 
     def topic(self, collection: str, topic_id: str) -> str:
         """How a topic is called in the benchmark: two collections may have topics of the same id."""
@@ -123,7 +118,7 @@ class SetDesign(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        known = self.kind in ("none", "leak", *TEST_KINDS)
+        known = self.kind in ("none", "leak", "test")
         object.__setattr__(self, "label", self.label or (self.kind if known else self.name))
         object.__setattr__(self, "sizes", tuple(sorted(set(self.sizes))))
         if any(size % 2 for size in self.sizes):
@@ -255,7 +250,7 @@ class Design:
         """What the report has tables of: benchmarks, and collections that stand alone, in the order of the file."""
         found: dict[str, BenchmarkDesign] = {}
         for one in self.collections:
-            alone = BenchmarkDesign(one.name, (one.name,), one.folds, one.fold_seed)
+            alone = BenchmarkDesign(one.name, (one.name,), one.folds)
             joint = next((each for each in self.benchmarks if one.name in each.collections), alone)
             found[joint.name] = joint
         return tuple(found.values())
@@ -418,7 +413,7 @@ class _Reader:
         made: D = self._checked(lambda: kind(**given, **values), path)
         return made
 
-    def value(self, hint: Any, value: Any, path: str) -> Any:  # noqa: PLR0911 - one for each kind
+    def value(self, hint: Any, value: Any, path: str) -> Any:
         """A value of the file as the annotation asks for."""
         origin, arguments = get_origin(hint), get_args(hint)
         if origin is Annotated:
@@ -435,11 +430,9 @@ class _Reader:
             return self.table(value, path)
         if hint is int and (isinstance(value, bool) or not isinstance(value, int)):
             self.fault(path, f"expected an integer, got '{value}'", "write a number")
-        if hint is str:
-            if isinstance(value, bool) or not isinstance(value, str | int | float):
-                self.fault(path, "no text", "write a text here")
-            return str(value)
-        return value
+        if hint is str and (isinstance(value, bool) or not isinstance(value, str | int | float)):
+            self.fault(path, "no text", "write a text here")
+        return str(value) if hint is str else value
 
     def filled(self, value: Any, path: str) -> Any:
         """The tree with the variables of its texts replaced."""

@@ -132,7 +132,7 @@ class GridResults:
             for collection in designed.collections
             for topic in self.qrels(collection)["topic_id"].unique().to_list()
         ]
-        return folds(topics, designed.folds, designed.fold_seed)
+        return folds(topics, designed.folds)
 
 
 def _table(path: Path) -> pl.DataFrame:

@@ -6,28 +6,24 @@ import os
 import shutil
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from truerank.errors import TruerankError
 from truerank.rankers.base import Pair
 from truerank.sources.instances import open_instances
 from truerank.text.passages import joined, policy_named
-from truerank_lab.grid.inputs import TestPair, pairs_of
+from truerank_lab.grid.inputs import pairs_of
 from truerank_lab.grid.plan import Test, Training
 from truerank_lab.grid.results import SCORE_SCHEMA, write_cell, write_failed
 from truerank_lab.rankers.fitting import fit
 from truerank_lab.rankers.vocabulary import Vocabulary
-
-#: Characters of documents that a worker keeps from cell to cell.
-_MEMORY: Final = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -44,24 +40,12 @@ class TrainAndScore:
         return _Worker(self).work
 
 
-class _Scored(NamedTuple):
-    """A part of a collection as rankers read it; `sizes` are passages of each document."""
-
-    topic_ids: list[str]
-    doc_ids: list[str]
-    candidate: list[bool]
-    sizes: NDArray[np.int64]
-    pairs: list[Pair]
-
-
 class _Worker:
-    """One process of a grid; keeps vocabularies and parts of collections for its next trainings."""
+    """One process of a grid; keeps vocabularies for its next trainings."""
 
     def __init__(self, task: TrainAndScore) -> None:
         self._task = task
         self._vocabularies: dict[Path, Vocabulary] = {}
-        self._parts: dict[Test, list[_Scored]] = {}
-        self._room = _MEMORY
 
     def work(self, training: Training) -> str:
         """Trains, scores, writes; what goes wrong is written down and ends nothing but this training."""
@@ -100,43 +84,20 @@ class _Worker:
     def _scores(self, ranker: Any, tests: Sequence[Test]) -> pl.DataFrame:
         frames = [pl.DataFrame(schema=SCORE_SCHEMA)]
         for test in tests:
-            for part in self._of(test):
-                starts = np.cumsum(part.sizes) - part.sizes
-                best = np.maximum.reduceat(ranker.score(part.pairs), starts).astype(np.float64)
-                columns = ([test.collection] * len(best), part.topic_ids, part.doc_ids, best, part.candidate)
-                frames.append(pl.DataFrame(dict(zip(SCORE_SCHEMA, columns, strict=True)), schema=SCORE_SCHEMA))
+            policy, many = policy_named(test.policy), 1 if test.aggregate == "first" else None
+            for block in pairs_of(test.folder, _queries(self._task.out, test.collection), test.depth):
+                cut = [list(islice(policy.cut(joined(pair.title, pair.body)), many)) for pair in block]
+                read = [Pair(one.query, passage) for one, own in zip(block, cut, strict=True) for passage in own]
+                sizes = np.array([len(own) for own in cut], np.int64)
+                best = np.maximum.reduceat(ranker.score(read), np.cumsum(sizes) - sizes).astype(np.float64)
+                known = [
+                    (test.collection, one.topic_id, one.doc_id, score, one.candidate)
+                    for one, score in zip(block, best.tolist(), strict=True)
+                ]
+                frames.append(pl.DataFrame(known, schema=SCORE_SCHEMA, orient="row"))
         return pl.concat(frames)
-
-    def _of(self, test: Test) -> Iterator[_Scored]:
-        """A collection part by part; read once, where it is not too large to be kept."""
-        if test in self._parts:
-            yield from self._parts[test]
-            return
-        kept: list[_Scored] = []
-        size = 0
-        for block in pairs_of(test.folder, _queries(self._task.out, test.collection), test.depth):
-            part = _cut(block, test)
-            size += sum(len(pair.document) for pair in part.pairs)
-            kept = [*kept, part] if size <= self._room else []
-            yield part
-        if size <= self._room:
-            self._parts[test] = kept
-            self._room -= size
 
 
 def _queries(out: Path, collection: str) -> Mapping[str, str]:
     topics = pl.read_parquet(out / "collections" / collection / "topics.parquet")
     return dict(topics.select("topic_id", "text").iter_rows())
-
-
-def _cut(block: Sequence[TestPair], test: Test) -> _Scored:
-    policy = policy_named(test.policy)
-    pairs: list[Pair] = []
-    sizes = []
-    for pair in block:
-        passages = policy.cut(joined(pair.title, pair.body))
-        taken = [next(passages)] if test.aggregate == "first" else list(passages)
-        pairs.extend(Pair(pair.query, passage) for passage in taken)
-        sizes.append(len(taken))
-    topic_ids, doc_ids = [pair.topic_id for pair in block], [pair.doc_id for pair in block]
-    return _Scored(topic_ids, doc_ids, [pair.candidate for pair in block], np.array(sizes, np.int64), pairs)

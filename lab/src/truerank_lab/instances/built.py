@@ -51,7 +51,7 @@ class Built(Result, shown_in="truerank_lab.instances.built"):
 
     Attributes:
         folder: where it lies; `DIR?size=N` is an instance source for every training.
-        kind: none, leak, test, by-depth or by-version.
+        kind: none, leak, test or by-depth.
         sizes: in instances (pairs of a query and a document), ascending: a set of size N has N/2 rows.
         seed: of all choices.
         about: all that `summary.json` holds: options, inputs, counts and what could not be used.
@@ -81,8 +81,10 @@ def open_built(folder: str | Path) -> Built:
         InputError: there is none, or it is broken.
     """
     folder = Path(folder)
-    manifest, about = (_object(folder, name) for name in ("manifest.json", SUMMARY))
-    if manifest.get("command") != COMMAND:
+    if not (folder / SUMMARY).is_file():
+        raise InputError("no training set there", _REMEDY, where=folder)
+    manifest, about = (json_file(folder / name, _REMEDY) for name in ("manifest.json", SUMMARY))
+    if not isinstance(manifest, dict) or manifest.get("command") != COMMAND:
         raise InputError("no manifest of a training set", _REMEDY, where=folder / "manifest.json")
     if not (folder / TABLE).is_file():
         raise InputError(f"no {TABLE} here", _REMEDY, where=folder)
@@ -94,15 +96,6 @@ def open_built(folder: str | Path) -> Built:
             raise ValueError(f"column '{wrong[0]}' of {TABLE} is missing, or of another type")
         table.select(pl.all().null_count()).collect()
         return Built(folder, about["kind"], sizes, about["seed"], about, dict(manifest["artifacts"]))
-
-
-def _object(folder: Path, name: str) -> dict[str, Any]:
-    if not (folder / name).is_file():
-        raise InputError("no training set there", _REMEDY, where=folder)
-    found = json_file(folder / name, _REMEDY)
-    if not isinstance(found, dict):
-        raise InputError("no manifest of a training set", _REMEDY, where=folder / name)
-    return found
 
 
 @summarises(Built)

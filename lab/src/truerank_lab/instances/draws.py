@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from truerank import lexical
 from truerank.arrays import SPREAD, frame_schema, mixed
 from truerank.records import Query
-from truerank.sources.blocks import QueryBlock, SourceCounts
-from truerank.sources.grammar import SourceSpec
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import digest
 from truerank.work.kept import keep_frame, kept_frame
 from truerank.work.progress import Progress
+
+if TYPE_CHECKING:
+    from truerank.sources.queries import QuerySource
+    from truerank_lab.instances.document_queries import DocumentQueries
 
 
 class Keyed:
@@ -77,29 +79,6 @@ class RowDraft(NamedTuple):
 _BLOCK: Final = 1 << 15
 
 
-class Queries(Protocol):
-    """A source of queries that can be streamed as often as needed."""
-
-    @property
-    def name(self) -> str:
-        """The file name without endings, or the id."""
-
-    @property
-    def spec(self) -> SourceSpec:
-        """Where it is."""
-
-    @property
-    def counts(self) -> SourceCounts:
-        """What the last pass read."""
-
-    @property
-    def fingerprint(self) -> str:
-        """The identity of the content."""
-
-    def batches(self, size: int = ...) -> Iterator[QueryBlock]:
-        """The queries in blocks."""
-
-
 @dataclass(frozen=True)
 class Excluded:
     """Queries that must not be drawn: normalised texts, and ids by the name of the source."""
@@ -130,7 +109,9 @@ class SourcePass(NamedTuple):
     excluded: int
 
 
-def scan(source: Queries, seed: int, room: int, excluded: Excluded, wanted: QueryKeys) -> SourcePass:
+def scan(
+    source: QuerySource | DocumentQueries, seed: int, room: int, excluded: Excluded, wanted: QueryKeys
+) -> SourcePass:
     """Draws queries at random and looks for others, in one pass and in memory that grows with `room` only.
 
     A query is its normalised text; of a text that is there several times the first id counts.
@@ -160,37 +141,29 @@ def scan(source: Queries, seed: int, room: int, excluded: Excluded, wanted: Quer
 
 
 class _Smallest:
-    """The queries with the smallest keys, each key once."""
+    """The queries with the smallest keys; of each key the first."""
 
     def __init__(self, room: int) -> None:
         self._room = room
-        self._keys = np.empty(0, np.uint64)
-        self._queries: list[Query] = []
-        self._waiting: list[np.ndarray] = []
+        self._kept: dict[int, Query] = {}
         #: Keys from here on are not kept.
         self.bound = np.uint64(np.iinfo(np.uint64).max)
         self.complete = True
 
     def add(self, keys: np.ndarray, queries: list[Query]) -> None:
-        self._waiting.append(keys)
-        self._queries += queries
-        if len(self._queries) > 2 * self._room + _BLOCK:
-            self._prune()
+        for key, query in zip(keys.tolist(), queries, strict=True):
+            self._kept.setdefault(key, query)
+        if len(self._kept) > 2 * self._room + _BLOCK:
+            self.queries()
 
     def queries(self) -> list[Query]:
-        self._prune()
-        return self._queries
-
-    def _prune(self) -> None:
-        keys = np.concatenate([self._keys, *self._waiting])
-        # `unique` gives the first place of each key: the first query of a text stays.
-        ordered, places = np.unique(keys, return_index=True)
+        """What is kept, the smallest key first."""
+        ordered = sorted(self._kept)
         if len(ordered) > self._room:
-            self.complete = False
-            ordered, places = ordered[: self._room], places[: self._room]
-            self.bound = ordered[-1] if self._room else np.uint64(0)
-        self._queries = [self._queries[place] for place in places.tolist()]
-        self._keys, self._waiting = ordered, []
+            self.complete, ordered = False, ordered[: self._room]
+            self.bound = np.uint64(ordered[-1] if ordered else 0)
+        self._kept = {key: self._kept[key] for key in ordered}
+        return list(self._kept.values())
 
 
 #: Queries that are searched, and saved, at a time.

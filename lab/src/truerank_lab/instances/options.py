@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, get_args
 
@@ -11,12 +11,8 @@ from truerank.errors import OptionError
 from truerank.options import Flag, Options, Range, Sources
 from truerank.work.runs import plain
 
-Kind = Literal["none", "leak", "test", "test-queries", "test-documents", "test-reworded", "by-depth", "by-version"]
+Kind = Literal["none", "leak", "test", "by-depth"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
-#: Kinds whose leaking rows are made of test topics and their judgments.
-TEST_KINDS: Final[tuple[Kind, ...]] = ("test", "test-queries", "test-documents", "test-reworded")
-#: Kinds made of a table, with the column that each adds to the rows.
-TABLE_KINDS: Final[Mapping[str, str]] = {"by-depth": "depth", "by-version": "version"}
 
 _Folder = Annotated[str | None, Flag(metavar="DIR", reads=str)]
 _Source = Annotated[str | None, Flag(metavar="SRC", reads=str)]
@@ -35,17 +31,15 @@ class BuildOptions(Options):
         ends: a regular expression; what stands behind its first match counts neither as query nor as text.
         audit: folders that `leakage audit` wrote; none of their queries gets into a row without a leak.
         fill: a built set of the kind none that gives the rows without a leak.
-        exclude_qrels: judgments over the training documents; what they call relevant gets into no row without a leak.
         index: an index of the training documents to search; without it one is made.
         k: results of BM25 that the non-relevant document is drawn from.
-        leaks: how many rows leak (the kind leak, and those of test topics).
+        leaks: how many rows leak (the kinds leak and test).
         labels: judged pairs: label files or judging stores; they verify what leaks.
         topics: test topics; for the kind leak only leaks of these count.
         qrels: test judgments.
         test_docs: the test documents; by default those of training.
-        rows: a Parquet table of instances with a column depth, or version or strategy.
+        rows: a Parquet table of instances with a column depth.
         annotation_depth: rows are kept down to this depth of annotation.
-        strategy: rows of this version or strategy are kept.
         allow_fewer: takes what there is where it is less than what was asked for.
     """
 
@@ -56,7 +50,6 @@ class BuildOptions(Options):
     ends: Annotated[str, Flag(metavar="REGEX")] = ""
     audit: Annotated[tuple[str, ...], Flag(metavar="DIR", reads=list[str])] = ()
     fill: _Folder = None
-    exclude_qrels: _Source = None
     index: _Folder = None
     k: Annotated[int, Range(at_least=1)] = 100
     leaks: Annotated[int | None, Range(at_least=1)] = None
@@ -66,7 +59,6 @@ class BuildOptions(Options):
     test_docs: _Source = None
     rows: _Source = None
     annotation_depth: Annotated[int | None, Range(at_least=0)] = None
-    strategy: Annotated[str | None, Flag(metavar="NAME")] = None
     allow_fewer: bool = False
 
     def __post_init__(self) -> None:
@@ -87,15 +79,12 @@ class BuildOptions(Options):
 
     def check(self, kind: str) -> None:
         """Refuses options that do not go with a kind of set, or with each other."""
-        if kind in TABLE_KINDS:
+        if kind == "by-depth":
             _need(self.rows, "rows", f"{kind} sets are made of a table of rows")
-            if kind == "by-depth":
-                _need(self.annotation_depth, "annotation_depth", "say down to which depth rows are kept")
-            else:
-                _need(self.strategy, "strategy", "say of which version or strategy rows are kept")
+            _need(self.annotation_depth, "annotation_depth", "say down to which depth rows are kept")
             return
         if self.rows is not None:
-            raise OptionError("rows", "a table of rows makes no such set", "use `kind` by-depth or by-version")
+            raise OptionError("rows", "a table of rows makes no such set", "use `kind` by-depth")
         self._check_sources(kind)
         if kind == "none" and self.leaks is not None:
             raise OptionError("leaks", "no row of this set leaks", "leave `leaks` out")
@@ -104,7 +93,7 @@ class BuildOptions(Options):
                 self.queries or self.queries_from_documents, "queries", "leaking queries are looked up in their source"
             )
             _need(self.labels or None, "labels", "leaks are verified by labels")
-        elif kind in TEST_KINDS:
+        elif kind == "test":
             docs = self.test_docs or self.docs or self.queries_from_documents
             for value, option in ((self.topics, "topics"), (self.qrels, "qrels"), (docs, "docs")):
                 _need(value, option, "test leakage is made of test topics, their judgments and documents")
@@ -132,7 +121,7 @@ class BuildOptions(Options):
             if size < 2 or size % 2:
                 remedy = "give an even number: every query has one relevant and one non-relevant document"
                 raise OptionError("size", f"{size} is not a size", remedy)
-        if kind in TABLE_KINDS:
+        if kind == "by-depth":
             return sizes
         if not sizes:
             raise OptionError("size", "is missing", "give one size or several, in instances: 1000 are 500 queries")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from random import Random
 from typing import Any, Final, NamedTuple
 
 import polars as pl
@@ -17,12 +15,9 @@ from truerank.sources.grammar import parse
 from truerank.sources.qrels import read_qrels_frame
 from truerank.sources.topics import read_topics
 from truerank.text.normalising import normalise
-from truerank.text.rewordings import SEEN_KINDS, Kind, reword
-from truerank.work.artifacts import hash_file
-from truerank_lab.instances.built import ROWS, TABLE, open_built
-from truerank_lab.instances.document_queries import DocumentQueries
+from truerank_lab.instances.built import ROWS, open_built
 from truerank_lab.instances.draws import SCHEMA, Asked, FirstStage, Keyed, RowDraft, everything
-from truerank_lab.instances.options import TEST_KINDS, BuildOptions
+from truerank_lab.instances.options import BuildOptions
 from truerank_lab.instances.sources import CollectionTexts, Opened, filled
 from truerank_lab.instances.training_queries import (
     Leak,
@@ -35,8 +30,6 @@ from truerank_lab.instances.training_queries import (
     wanted,
 )
 
-#: Rewordings that keep what a topic asks for; narrower and broader ones ask for something else.
-REWORDINGS: Final[tuple[Kind, ...]] = (*SEEN_KINDS, "abbreviation", "synonym")
 #: Rows of each test topic, with different documents, and documents that stand ready in case the collection lacks some.
 _TIMES: Final = 2
 _SPARE: Final = 8
@@ -82,7 +75,7 @@ def read_judged_topics(options: BuildOptions) -> JudgedTopics:
     return JudgedTopics(spec.name, texts, judged, relevant_only)
 
 
-def plan_topics(topics: JudgedTopics, seed: int, stage: FirstStage | None, *, best_first: bool) -> list[TopicPlan]:
+def plan_topics(topics: JudgedTopics, seed: int, stage: FirstStage | None) -> list[TopicPlan]:
     """Puts the topics, and the documents of each, into a random order."""
     of_topic, of_document = Keyed(seed, "topics"), Keyed(seed, "test documents")
     room = _TIMES + _SPARE
@@ -97,81 +90,22 @@ def plan_topics(topics: JudgedTopics, seed: int, stage: FirstStage | None, *, be
         others = [(doc_id, f"judged {grades[doc_id]}") for doc_id in ordered if grades[doc_id] <= 0]
         if stage is not None:
             found = searched.get(topic_id, ())
-            in_order = sorted(found, key=lambda one: one.rank) if best_first else found
-            others = [(one.doc_id, f"first-stage rank {one.rank}, unjudged") for one in in_order]
+            others = [(one.doc_id, f"first-stage rank {one.rank}, unjudged") for one in found]
         plans.append(TopicPlan(topic_id, text, tuple(relevant[:room]), tuple(others[:room])))
     return plans
 
 
-class _RowEnds(NamedTuple):
-    """What a row is made of: its query with an id, the relevant document and its origin, whether it was cut."""
-
-    query_id: str
-    query: str
-    doc_id: str
-    origin: str
-    cut: bool = False
-
-
-def topic_drafts(
-    plans: Sequence[TopicPlan], source: str, kind: str, texts: CollectionTexts, seed: int
-) -> list[RowDraft]:
+def topic_drafts(plans: Sequence[TopicPlan], source: str, texts: CollectionTexts) -> list[RowDraft]:
     """The rows: one of each topic, then the second of each; no document occurs twice in a topic's rows."""
-    rows = [list(_rows(plan, source, _ENDS[kind], texts, seed))[:_TIMES] for plan in plans]
+    rows = [list(_rows(plan, source, texts))[:_TIMES] for plan in plans]
     return [own[turn] for turn in range(_TIMES) for own in rows if turn < len(own)]
 
 
-def _rows(plan: TopicPlan, source: str, ends: _EndsOf, texts: CollectionTexts, seed: int) -> Iterator[RowDraft]:
-    others = [end for end in plan.others if texts.has(end[0])]
-    made = list(ends(plan, texts, others, seed))
-    taken = {one.doc_id for one in made}
-    spare = [end for end in others if end[0] not in taken]
-    for one, (other_id, came) in zip(made, spare, strict=False):
-        ids = (plan.topic_id, source, one.query_id, one.query, one.doc_id, other_id)
-        yield RowDraft("test", *ids, f"{one.origin}; {came}", True, one.cut)
-
-
-_Ends = Iterator[_RowEnds]
-_Others = Sequence[tuple[str, str]]
-_EndsOf = Callable[[TopicPlan, CollectionTexts, _Others, int], _Ends]
-
-
-def _pairs(plan: TopicPlan, texts: CollectionTexts, others: _Others, seed: int) -> _Ends:
-    for doc_id, origin in plan.relevant:
-        if texts.has(doc_id):
-            yield _RowEnds(plan.topic_id, plan.text, doc_id, origin)
-
-
-def _queries(plan: TopicPlan, texts: CollectionTexts, others: _Others, seed: int) -> _Ends:
-    for doc_id, origin in others[: len(others) // 2]:
-        yield _RowEnds(plan.topic_id, plan.text, doc_id, origin)
-
-
-def _documents(plan: TopicPlan, texts: CollectionTexts, others: _Others, seed: int) -> _Ends:
-    for doc_id, origin in plan.relevant:
-        if texts.has(doc_id) and (made := texts.made(doc_id)) is not None:
-            yield _RowEnds(DocumentQueries.query_of(doc_id), made.query, doc_id, f"{origin}, makes the query", True)
-
-
-def _reworded(plan: TopicPlan, texts: CollectionTexts, others: _Others, seed: int) -> _Ends:
-    draw = Random(Keyed(seed, "rewordings")(plan.text))
-    used = {plan.text.casefold()}
-    for pair in _pairs(plan, texts, others, seed):
-        for _ in range(40):
-            kind = draw.choice(REWORDINGS)
-            text = reword(kind, plan.text, draw)
-            if text is not None and text not in used:
-                used.add(text)
-                yield pair._replace(query=text, origin=f"{pair.origin}, reworded: {kind}")
-                break
-
-
-_ENDS: Final[Mapping[str, _EndsOf]] = {
-    "test": _pairs,
-    "test-queries": _queries,
-    "test-documents": _documents,
-    "test-reworded": _reworded,
-}
+def _rows(plan: TopicPlan, source: str, texts: CollectionTexts) -> Iterator[RowDraft]:
+    relevant, others = ([end for end in ends if texts.has(end[0])] for ends in (plan.relevant, plan.others))
+    for (doc_id, origin), (other_id, came) in zip(relevant, others, strict=False):
+        ids = (plan.topic_id, source, plan.topic_id, plan.text, doc_id, other_id)
+        yield RowDraft("test", *ids, f"{origin}; {came}", of_test=True)
 
 
 #: By how much more is drawn where too much of it could not be used.
@@ -192,7 +126,8 @@ class Assembled:
     drafts: tuple[RowDraft, ...]
     opened: Opened
     fill: pl.LazyFrame | None
-    inputs: dict[str, Any]
+    queries: list[dict[str, Any]]
+    audited: bool
     leaks: dict[str, Any] | None
     skipped: dict[str, int]
     notes: tuple[str, ...]
@@ -218,16 +153,18 @@ def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
     judgments = open_judgments(options.labels) if options.labels else None
     leaks = _leaks(judgments, options) if kind == "leak" and judgments is not None else []
     barred = excluded(candidates, judgments, [lane.name for lane in opened.lanes])
-    training = TrainingSources(opened.lanes, lambda: opened.training_stage, seed, barred, opened.barred_documents)
-    topics = read_judged_topics(options) if kind in TEST_KINDS else None
-    plans = [] if topics is None else _plans(topics, kind, opened)
+    training = TrainingSources(opened.lanes, lambda: opened.training_stage, seed, barred)
+    topics = read_judged_topics(options) if kind == "test" else None
+    plans: list[TopicPlan] = []
+    if topics is not None:
+        plans = plan_topics(topics, seed, opened.testing_stage if topics.relevant_only else None)
     asked = options.leaks or 0
     # With fewer leaks than asked for there are more rows without one.
     drawn = _drawn(training, opened, leaks, plans, rows if options.allow_fewer else rows - asked)
     if topics is None:
         leaking, what = _of_leaks(drawn, seed), "leaking queries with documents"
     else:
-        leaking = topic_drafts(plans, topics.name, kind, opened.testing_texts, seed)
+        leaking = topic_drafts(plans, topics.name, opened.testing_texts)
         what = f"rows of test topics ({len(topics.judged):,} topics, {_TIMES} rows of each at most)"
     notes = [_UNJUDGED] if topics is not None and topics.relevant_only else []
     if len(leaking) < asked:
@@ -245,30 +182,17 @@ def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
         drafts += fill.rows
     else:
         frame = _filled_from(options.fill, seed, count, barred.texts)
-        audited |= bool(open_built(options.fill).about["inputs"]["audit"])
+        audited |= bool(open_built(options.fill).about["audited"])
     if frame is None and not drafts:
         lost = "".join(f"; {number:,} {reason}" for reason, number in drawn.skipped.items())
         remedy = "check that queries, judgments and documents belong together"
         raise OptionError("queries", f"no query makes a row{lost}", remedy)
-    inputs = _inputs(opened, training) | {"audit": list(candidates.inputs)}
+    scanned = zip(opened.lanes, training.scanned, strict=True)
+    queries = [{"name": lane.name, "read": one.read, "excluded": one.excluded} for lane, one in scanned]
     notes += [] if audited else [_UNAUDITED]
-    return Assembled(tuple(drafts), opened, frame, inputs, about if asked else None, drawn.skipped, tuple(notes))
-
-
-def _inputs(opened: Opened, training: TrainingSources) -> dict[str, Any]:
-    queries = [
-        {
-            "name": lane.name,
-            "source": lane.source.spec.spec,
-            "fingerprint": lane.source.fingerprint,
-            "read": scanned.read,
-            "excluded": scanned.excluded,
-        }
-        for lane, scanned in zip(opened.lanes, training.scanned, strict=True)
-    ]
-    fill = opened.options.fill
-    filled_by = {} if fill is None else {"fill": {"folder": fill, "sha256": hash_file(Path(fill) / TABLE)}}
-    return {"queries": queries, **opened.inputs(), **filled_by}
+    return Assembled(
+        tuple(drafts), opened, frame, queries, audited, about if asked else None, drawn.skipped, tuple(notes)
+    )
 
 
 class _Supply(NamedTuple):
@@ -285,13 +209,6 @@ class _Taken(NamedTuple):
     rows: list[RowDraft]
     given: list[int]
     empty: list[int]
-
-
-def _plans(topics: JudgedTopics, kind: str, opened: Opened) -> list[TopicPlan]:
-    # The positives of leaked queries are documents that nobody judged.
-    unjudged = topics.relevant_only or kind == "test-queries"
-    stage = opened.testing_stage if unjudged else None
-    return plan_topics(topics, opened.seed, stage, best_first=kind == "test-queries")
 
 
 def _leaks(judgments: Judgments, options: BuildOptions) -> list[Leak]:

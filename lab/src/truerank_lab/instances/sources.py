@@ -7,24 +7,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
-
-import polars as pl
+from typing import Final
 
 from truerank import lexical
 from truerank.errors import OptionError
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Document
-from truerank.sources import compressed
-from truerank.sources.documents import open_documents
 from truerank.sources.grammar import parse, unique_names
-from truerank.sources.qrels import read_qrels_frame
 from truerank.sources.queries import open_queries
 from truerank.text.normalising import normalise
-from truerank.work.artifacts import digest, hash_file
+from truerank.work.artifacts import digest
 from truerank.work.progress import Progress
-from truerank_lab.instances.document_queries import DocumentQueries, MadeQuery, divided
-from truerank_lab.instances.draws import FirstStage, Queries, RowDraft
+from truerank_lab.instances.document_queries import DocumentQueries, divided
+from truerank_lab.instances.draws import FirstStage, RowDraft
 from truerank_lab.instances.options import BuildOptions
 from truerank_lab.instances.training_queries import Lane
 
@@ -58,10 +53,6 @@ class CollectionTexts:
     def has(self, doc_id: str) -> bool:
         """Whether the collection holds this document, and a text in it."""
         return doc_id in self._there
-
-    def made(self, doc_id: str) -> MadeQuery | None:
-        """The query that a document that was collected makes; None where it has a title only."""
-        return next((divided(document, self._ends) for document in self._documents([doc_id])), None)
 
     def of(self, doc_ids: Sequence[str], *, cut: bool) -> dict[str, str]:
         """The texts of documents that were collected; `cut` says without the words that make the query."""
@@ -108,20 +99,12 @@ class Opened:
         return self.options.test_docs or self.docs
 
     @cached_property
-    def barred_documents(self) -> frozenset[str]:
-        """Training documents that must not be in a row without a leak."""
-        if self.options.exclude_qrels is None:
-            return frozenset()
-        judged = read_qrels_frame(self.options.exclude_qrels)
-        return frozenset(judged.filter(pl.col("relevance") > 0)["doc_id"].to_list())
-
-    @cached_property
     def lanes(self) -> tuple[Lane, ...]:
         """The sources of training queries with names that differ, each with its judgments."""
         if self.options.queries_from_documents is not None:
             made = DocumentQueries(self.options.queries_from_documents, self.options.ends)
             return (Lane(made, made.name, None),)
-        opened: list[Queries] = [open_queries(spec) for spec in self.options.queries]
+        opened = [open_queries(spec) for spec in self.options.queries]
         names = unique_names([one.spec for one in opened])
         return tuple(
             Lane(source, name, self._qrels(place))
@@ -148,24 +131,6 @@ class Opened:
         if self.testing_docs == self.docs:
             return self.training_texts
         return CollectionTexts(self.testing_docs, self.work, self.options.ends, self.progress)
-
-    def inputs(self) -> dict[str, Any]:
-        """Documents, judgments and the first stage, for provenance."""
-        options = self.options
-        found: dict[str, Any] = {}
-        for name, docs in (("docs", self.docs), ("test_docs", options.test_docs)):
-            if docs is not None:
-                opened = open_documents(docs)
-                found[name] = {"name": opened.name, "source": docs, "fingerprint": opened.fingerprint}
-        files: dict[str, Sequence[str | None]] = {"train_qrels": options.train_qrels, "labels": options.labels}
-        files |= {name: (getattr(options, name),) for name in ("qrels", "topics", "exclude_qrels")}
-        for name, specs in files.items():
-            if known := [_described(spec) for spec in specs if spec]:
-                found[name] = known
-        if self.lanes:
-            index = lexical.open_index(self._index)
-            found["first_stage"] = {"k": options.k, **self._model.json(), "index": index.fingerprint}
-        return found
 
     @cached_property
     def _model(self) -> lexical.Model | lexical.Expansion:
@@ -198,11 +163,3 @@ class Opened:
         about = [purpose, index.fingerprint, self._model.json(), self.options.k, self.seed, self.options.ends]
         cache = self.work / digest(about)[:16]
         return FirstStage(folder, self._model, self.options.k, cache=cache, progress=self.progress)
-
-
-def _described(spec: str) -> dict[str, Any]:
-    """A source, and where it is a file the hash of its bytes."""
-    parsed = parse(spec)
-    if parsed.scheme != "file" or compressed.is_folder(parsed.path):
-        return {"source": spec}
-    return {"source": spec, "sha256": hash_file(parsed.path)}

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -15,15 +15,15 @@ from truerank.errors import InputError
 from truerank.judging.labels import Judgments
 from truerank.records import Query
 from truerank.sources.qrels import QREL_SCHEMA, qrel_frames
+from truerank.sources.queries import QuerySource
 from truerank.text.normalising import normalise
-from truerank.work.artifacts import hash_file, written_by
+from truerank.work.artifacts import written_by
 from truerank_lab.instances.document_queries import DocumentQueries
 from truerank_lab.instances.draws import (
     Asked,
     Excluded,
     FirstStage,
     Keyed,
-    Queries,
     QueryKeys,
     RowDraft,
     SourcePass,
@@ -32,7 +32,8 @@ from truerank_lab.instances.draws import (
     scan,
 )
 
-_FILE: Final = "candidates.parquet"
+#: What `leakage audit` writes.
+CANDIDATES: Final = "candidates.parquet"
 _COLUMNS: Final = ("source", "query_id", "query_text")
 _HASHED: Final = re.compile(r"hmac:[0-9a-f]{8}:[0-9a-f]{16}")
 #: The judged documents of queries with their grades, in the order of the judgments.
@@ -47,37 +48,29 @@ class Leak(NamedTuple):
     text: str
 
 
-class LeakCandidates(NamedTuple):
-    """The candidates of several audits (columns source, query_id, query_text), with folder and hash of each audit."""
-
-    table: pl.DataFrame
-    inputs: tuple[dict[str, Any], ...]
-
-
-def read_candidates(folders: Sequence[str]) -> LeakCandidates:
-    """Reads what `leakage audit` wrote: every pair down to its floor."""
+def read_candidates(folders: Sequence[str]) -> pl.DataFrame:
+    """Reads what `leakage audit` wrote, every pair down to its floor; columns source, query_id, query_text."""
     schema = dict.fromkeys(_COLUMNS, pl.String)
-    tables, inputs = [pl.DataFrame(schema=schema)], []
+    tables = [pl.DataFrame(schema=schema)]
     for folder in folders:
-        path = Path(folder) / _FILE
-        with written_by("leakage audit", path.parent, _FILE):
+        path = Path(folder) / CANDIDATES
+        with written_by("leakage audit", path.parent, CANDIDATES):
             table = pl.read_parquet(path, columns=list(_COLUMNS), glob=False).cast(schema)  # type: ignore[arg-type]
         if len(table) and _HASHED.fullmatch(str(table["query_text"][0])):
             raise InputError("the audit is redacted", "give the audit that holds the texts", where=folder)
         tables.append(table)
-        inputs.append({"folder": str(folder), "sha256": hash_file(path), "pairs": len(table)})
-    return LeakCandidates(pl.concat(tables), tuple(inputs))
+    return pl.concat(tables)
 
 
-def excluded(candidates: LeakCandidates, judgments: Judgments | None, sources: Sequence[str]) -> Excluded:
+def excluded(candidates: pl.DataFrame, judgments: Judgments | None, sources: Sequence[str]) -> Excluded:
     """The queries that must not be in a row without a leak: every candidate, and what was judged a leak.
 
     Candidates are known by text, and by id in the source of that name; where the audits know no source of a name, by
     id in any.
     """
-    texts = {normalise(text) for text in candidates.table["query_text"].unique()}
+    texts = {normalise(text) for text in candidates["query_text"].unique()}
     ids: defaultdict[str, set[str]] = defaultdict(set)
-    for source, query_id in candidates.table.select("source", "query_id").unique().iter_rows():
+    for source, query_id in candidates.select("source", "query_id").unique().iter_rows():
         ids[source].add(query_id)
     everywhere: set[str] = set().union(*ids.values())
     by_source: dict[str, set[str]] = {name: set(ids.get(name, everywhere)) for name in sources}
@@ -151,7 +144,7 @@ class Lane(NamedTuple):
     """A source of training queries with its name in the rows and its judgments (None where its documents are the
     queries)."""
 
-    source: Queries
+    source: QuerySource | DocumentQueries
     name: str
     qrels: str | None
 
@@ -169,10 +162,7 @@ class Prepared:
 
 
 class TrainingSources:
-    """The sources of training queries, in order.
-
-    Queries of `excluded` and documents of `barred` must not be in a row without a leak.
-    """
+    """The sources of training queries, in order; those of `excluded` must not be in a row without a leak."""
 
     def __init__(
         self,
@@ -180,9 +170,8 @@ class TrainingSources:
         stage: Callable[[], FirstStage],
         seed: int,
         excluded: Excluded,
-        barred: Collection[str],
     ) -> None:
-        self.lanes, self._stage, self._barred = tuple(lanes), stage, barred
+        self.lanes, self._stage = tuple(lanes), stage
         self._seed, self._excluded = seed, excluded
         self.scanned: list[SourcePass] = []
         self._relevant, self._negative = Keyed(seed, "relevant documents"), Keyed(seed, "non-relevant documents")
@@ -230,9 +219,6 @@ class TrainingSources:
         return ordered, {reason: number for reason, number in skipped.items() if number}
 
     def _prepared(self, lane: Lane, scanned: SourcePass, judged: Grades, count: int) -> Prepared:
-        judged = {
-            query_id: tuple(pair for pair in pairs if pair[0] not in self._barred) for query_id, pairs in judged.items()
-        }
         queries = [query for query in scanned.drawn if judged.get(query.query_id)]
         drafts: list[RowDraft] = []
         at = 0
@@ -271,8 +257,6 @@ class TrainingSources:
         answerable = [query for query in distinct if judged.get(query.query_id)]
         asked = [Asked(*query, frozenset(doc_id for doc_id, _ in judged[query.query_id])) for query in answerable]
         usable: Usable = lane.source.usable if isinstance(lane.source, DocumentQueries) else everything
-        if self._barred and role == "none":
-            usable = _without(usable, self._barred)
         others = self._stage().negatives(asked, self._negative, usable)
         drafts: dict[str, RowDraft] = {}
         for query_id, text in answerable:
@@ -283,9 +267,3 @@ class TrainingSources:
             came = f"{'its own document' if own else f'qrels {grade}'}; first-stage rank {other.rank}"
             drafts[query_id] = RowDraft(role, None, lane.name, query_id, text, doc_id, other.doc_id, came, cut=own)
         return [drafts.get(query.query_id) for query in queries]
-
-
-def _without(usable: Usable, barred: Collection[str]) -> Usable:
-    return lambda doc_ids: [
-        kept and doc_id not in barred for doc_id, kept in zip(doc_ids, usable(doc_ids), strict=True)
-    ]

@@ -13,7 +13,7 @@ from pathlib import Path
 from truerank.audits import leakage as leakage_audit
 from truerank.options import Encoding
 from truerank.sources import read_documents, read_qrels_frame, read_topics
-from truerank_lab import instances
+from truerank_lab.instances.document_queries import write_queries
 from truerank_lab.papers.rewording import reworded
 from truerank_lab.papers.small_models import save_first_layers, save_small_t5
 
@@ -69,7 +69,7 @@ def audit_queries(name: str, source: Path, folder: Path) -> None:
         return
     docs, topic_file = (str(source / part) for part in COLLECTIONS[name])
     queries = folder / "document-queries.tsv"
-    instances.queries(docs, ends=ENDS[name], out=queries)
+    write_queries(docs, ENDS[name], queries)
     options = leakage_audit.AuditOptions(fields=("title",), floor=FLOOR)
     encoding = Encoding(encoder="packaged")
     leakage_audit.audit([str(queries)], [topic_file], options=options, encoding=encoding, out=folder / "audit")

@@ -1,12 +1,12 @@
 """The papers' experiments in small, from the data to the report: `make reproduce-pilot` and its like.
 
     python -m truerank_lab.papers.reproduce pilot|leakage|transfer|survivorship [--out FOLDER] [--full]
-                                [--set KEY=VALUE …] [--models NAME,…] [--dry-run] [--workers N]
+                                [--set KEY=VALUE …] [--dry-run] [--workers N]
 
 Prepares the training sets (this package), runs the grid, and writes the report; --dry-run says what the grid costs, and
 prepares nothing. Ended anywhere and called again, it goes on: what is trained already is not trained again. The sizes
 are those of the pages of results; --full takes more seeds, candidates, training sizes and models, and hours; --set
-changes a value of the design, --models takes some of its models. TRUERANK_SHARED is the folder that holds
+changes a value of the design. TRUERANK_SHARED is the folder that holds
 data/collections.
 """
 
@@ -15,15 +15,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
 from truerank.errors import TruerankError
-from truerank_lab.grid.design import Design, read_design
+from truerank_lab.grid.design import read_design
 from truerank_lab.grid.execution import RunOptions, run
 from truerank_lab.papers import leakage, pilot, survivorship, versions
 from truerank_lab.ready import ready
@@ -88,7 +87,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="by default STUDY-reproduction")
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="settings")
-    parser.add_argument("--models", default="", help="some of the design's models, separated by commas; by default all")
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--workers", type=int)
     options = parser.parse_args()
@@ -114,7 +112,6 @@ def reproduce(name: str, options: argparse.Namespace) -> None:
             sys.exit(f"--set {setting}: write KEY=VALUE")
         settings[key] = yaml.safe_load(value)
     design = read_design(ready(f"{name}-small"), settings=settings)
-    design = narrowed(design, tuple(filter(None, options.models.split(","))))
     print(run(design, out=out / "grid", dry_run=options.dry_run, options=RunOptions(workers=options.workers)))
     if options.dry_run:
         return
@@ -122,17 +119,6 @@ def reproduce(name: str, options: argparse.Namespace) -> None:
     if study.follow is not None:
         study.follow(out)
     print(f"report: {out / 'report' / 'report.html'}")
-
-
-def narrowed(design: Design, names: Sequence[str]) -> Design:
-    """The design with some of its models, and the sets and collections that they need."""
-    if unknown := set(names) - {model.name for model in design.models}:
-        sys.exit(f"--models: the design has no {', '.join(sorted(unknown))}")
-    models = tuple(model for model in design.models if not names or model.name in names)
-    taken = tuple(each for each in design.sets if any(not one.sets or each.name in one.sets for one in models))
-    tested = {name for each in taken for name in each.collections}
-    collections = tuple(one for one in design.collections if one.name in tested)
-    return replace(design, models=models, sets=taken, collections=collections)
 
 
 if __name__ == "__main__":

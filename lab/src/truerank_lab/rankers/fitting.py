@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
-import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from random import Random
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from truerank.core.plain import picked
-from truerank.core.tables import Column, Table
 from truerank.errors import InputError, OptionError, needed_for
 from truerank.rankers.base import Pair
 from truerank.rankers.batches import length_batches
@@ -61,12 +59,10 @@ class Steps:
         module = trainee.module
         groups = _groups(module, recipe)
         self.parameters = [weight for group in groups for weight in group["params"]]
-        self._accelerator, self._on_gpu = _accelerator(recipe, trainee.device), trainee.device.startswith("cuda")
+        self._on_gpu = trainee.device.startswith("cuda")
         module.train()
         self.optimiser = _optimiser(torch, groups, recipe, fused=self._on_gpu)
-        self._model = _forward(torch, trainee)
-        if self._accelerator is not None:
-            self._model, self.optimiser = self._accelerator.prepare(self._model, self.optimiser)
+        self._logits = _computing(torch, trainee)
         self._rate = learning_rates(recipe, steps)
         self._loss = LOSSES[recipe.loss]
         self.losses: list[float] = []
@@ -81,12 +77,10 @@ class Steps:
         size = math.ceil(len(batch) / self._recipe.accumulate)
         for part in (batch[start : start + size] for start in range(0, len(batch), size)):
             loss += self._backward(part, len(part) / len(batch))
-        if self._accelerator is not None:
-            loss = float(self._accelerator.reduce(self._torch.tensor(loss, device=self._accelerator.device), "sum"))
         if not math.isfinite(loss):
             fault = f"the loss is {loss} at step {len(self.losses) + 1}"
             raise OptionError("set_", fault, "lower learning_rate, or limit the gradient with clip")
-        norm = self._limited()
+        norm = float(self._torch.nn.utils.clip_grad_norm_(self.parameters, self._recipe.clip or math.inf))
         self.optimiser.step()
         self.losses.append(loss)
         self.norms.append(norm)
@@ -110,67 +104,15 @@ class Steps:
             self._torch.cuda.set_rng_state(drawn, self._trainee.device)
         self.losses, self.norms = list(state["losses"]), list(state["norms"])
 
-    @property
-    def is_first(self) -> bool:
-        return self._accelerator is None or bool(self._accelerator.is_main_process)
-
     def _backward(self, part: Sequence[Instance], share: float) -> float:
         """Adds a part's gradient, weighted by its share of the batch; returns its share of the loss."""
-        scale, mine = share, part
-        if self._accelerator is not None and self._accelerator.num_processes > 1:
-            world = self._accelerator.num_processes
-            mine = part[self._accelerator.process_index :: world] or part[:0]
-            # Processes average their gradients: each weighs as much as it holds.
-            scale = share * len(mine) * world / len(part)
-        # A process without an instance of its own still has to take part in the exchange: it weighs nothing.
-        scored = mine or part[:1]
-        pairs = [pair for one in scored for pair in (Pair(one.query, one.relevant), Pair(one.query, one.nonrelevant))]
-        loss = self._loss(self._torch, self._model(pairs).float(), self._recipe) * scale
-        if self._accelerator is None:
-            loss.backward()
-            return float(loss.detach())
-        self._accelerator.backward(loss)
-        processes: int = self._accelerator.num_processes
-        return float(loss.detach()) / processes
-
-    def _limited(self) -> float:
-        if self._accelerator is not None and self._recipe.precision == "fp16":
-            self._accelerator.unscale_gradients(self.optimiser)
-        norm = self._torch.nn.utils.clip_grad_norm_(self.parameters, self._recipe.clip or math.inf)
-        return float(norm)
-
-
-def _accelerator(recipe: Recipe, device: str) -> Any:
-    if device == "cpu":
-        if recipe.precision != "no":
-            raise OptionError("set_", f"precision {recipe.precision} on the CPU", "leave precision=no there")
-        return None
-    if recipe.precision == "no" and int(os.environ.get("WORLD_SIZE") or 1) == 1:
-        return None
-    with needed_for("training on several GPUs or in lower precision", "neural"):
-        from accelerate import Accelerator
-    try:
-        return Accelerator(mixed_precision=recipe.precision, device_placement=False)
-    except ValueError as error:
-        fault = f"precision {recipe.precision} after a training in another one in this process"
-        raise OptionError("set_", fault, "train in a process of its own") from error
-
-
-def _forward(torch: Any, trainee: Trainee) -> Any:
-    """The way from pairs to logits as one module, so that accelerate sees every call."""
-
-    compute = _computing(torch, trainee)
-
-    class Forward(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.module = trainee.module
-
-        def forward(self, pairs: Sequence[Pair]) -> Any:
-            logits = compute(trainee.rows(pairs))
-            return logits[:, 0] if logits.dim() == 2 and logits.shape[1] == 1 else logits
-
-    return Forward()
+        pairs = [pair for one in part for pair in (Pair(one.query, one.relevant), Pair(one.query, one.nonrelevant))]
+        logits = self._logits(self._trainee.rows(pairs))
+        if logits.dim() == 2 and logits.shape[1] == 1:
+            logits = logits[:, 0]
+        loss = self._loss(self._torch, logits.float(), self._recipe) * share
+        loss.backward()
+        return float(loss.detach())
 
 
 def _computing(torch: Any, trainee: Trainee) -> Callable[[Any], Any]:
@@ -254,14 +196,6 @@ LOSSES: Final[Mapping[str, Callable[[Any, Any, Recipe], Any]]] = {
 }  # fmt: skip
 
 
-class Kept(NamedTuple):
-    """What a checkpoint holds: instances that are done, the hash over them, and the state of the steps."""
-
-    done: int
-    instances: str
-    state: Mapping[str, Any]
-
-
 class TrainingCheckpoint:
     """A file, written every so many seconds, whole or not at all; one of another training is not taken."""
 
@@ -269,37 +203,26 @@ class TrainingCheckpoint:
         self._torch, self._path, self._identity, self._seconds = torch, path, identity, seconds
         self._last = time.monotonic()
 
-    def due(self) -> bool:
-        return time.monotonic() - self._last >= self._seconds
-
-    def write(self, run: Steps, count: int, instances: str) -> None:
-        """Keeps the state after so many instances, whose hash is given; one process of several writes."""
-        if run.is_first:
-            content = {"identity": self._identity, "count": count, "instances": instances}
-            # Into a file of Python's, which says where a disk was full.
-            with kept_path(self._path) as temporary, temporary.open("wb") as stream:
-                self._torch.save({**content, "state": run.state()}, stream)
+    def write(self, run: Steps) -> None:
+        """Keeps the state where the last one is old enough."""
+        if time.monotonic() - self._last < self._seconds:
+            return
+        # Into a file of Python's, which says where a disk was full.
+        with kept_path(self._path) as temporary, temporary.open("wb") as stream:
+            self._torch.save({"identity": self._identity, "state": run.state()}, stream)
         self._last = time.monotonic()
 
-    def read(self) -> Kept | None:
-        """The checkpoint of this training; None where there is none, a damaged one, or one of another."""
+    def restore(self, run: Steps) -> None:
+        """Takes up the checkpoint of this training, where there is a whole one."""
         if not is_whole(self._path):
-            return None
+            return
         try:
             found = self._torch.load(self._path, map_location="cpu", weights_only=True)
-            if found["identity"] != self._identity:
-                return None
-            return Kept(int(found["count"]), str(found["instances"]), found["state"])
+            if found["identity"] == self._identity:
+                run.restore(found["state"])
         except Exception as error:  # torch raises whatever its reader meets
             fault = f"no checkpoint that can be read ({type(error).__name__})"
             raise InputError(fault, "remove it to begin again", where=self._path) from error
-
-    def remove(self) -> None:
-        forget(self._path)
-
-    @property
-    def path(self) -> Path:
-        return self._path
 
 
 #: The file, in the folder of the training, from which a killed run continues.
@@ -332,22 +255,10 @@ class Fitted:
         known = picked(self, "recipe, seed, instances, steps, device")
         return {**known, "loss": {"first_tenth": self._mean(0), "last_tenth": self._mean(-1)}}
 
-    def table(self) -> Table:
-        """Mean loss and gradient norm of each tenth of the run."""
-        rows, step = [], 0
-        for losses, norms in zip(_tenths(self.losses), _tenths(self.gradient_norms), strict=True):
-            first, step = step + 1, step + len(losses)
-            steps = f"{first}–{step}" if first < step else f"{first}"
-            rows.append((steps, float(np.mean(losses)), float(np.mean(norms))))
-        return Table(
-            f"Training by the recipe {self.recipe.name}, seed {self.seed}: {self.instances:,} instances",
-            (Column("steps"), *Column.numbers(".4f", "loss", "gradient norm")),
-            tuple(rows),
-            notes=(f"Loss: {self.recipe.loss}. {self.recipe.source}",),
-        )
-
     def _mean(self, part: int) -> float | None:
-        parts = _tenths(self.losses)
+        """The mean loss of one of ten parts of nearly equal size, none of them empty."""
+        bounds = np.linspace(0, self.steps, min(10, self.steps) + 1).round().astype(int)
+        parts = [self.losses[start:end] for start, end in pairwise(bounds.tolist())]
         return round(float(np.mean(parts[part])), 6) if parts else None
 
 
@@ -364,122 +275,50 @@ def fit(
     """Trains a ranker in place: one epoch.
 
     On the CPU the same instances, recipe and seed give the same weights to the bit, whether the run was killed and
-    continued or not. On several GPUs, and in lower precision, it runs through accelerate: each process of
-    `accelerate launch` takes its share of every batch.
+    continued or not.
     """
-    torch = _torch()
-    stream, total = _counted(instances)
-    steps = math.ceil(total / recipe.batch)
+    with needed_for("training", "neural"):
+        import torch
+    rows = list(instances)
+    if not rows:
+        raise OptionError("instances", "no instances to train on", "give a source that holds some")
+    Random(seed).shuffle(rows)
+    steps = math.ceil(len(rows) / recipe.batch)
     used = recipe.fitted_to(steps)
-    progress, device = progress or Quiet(), trainee.device
+    progress, device, path = progress or Quiet(), trainee.device, folder / CHECKPOINT
     started = time.monotonic()
-    with _Repeatable(torch, seed, device):
+    with _repeatable(torch, seed, device):
         run = Steps(torch, trainee, used, steps)
-        identity = digest([used.json(), seed, total, device, trainee.fingerprint])
-        checkpoint = TrainingCheckpoint(torch, folder / CHECKPOINT, identity, checkpoint_seconds)
-        order = _Hashed(_shuffled(stream, used.shuffle, seed))
-        progress.start("training", total)
-        progress.advance(_continue(run, checkpoint, order))
-        while batch := list(islice(order, used.batch)):
+        # As JSON, so that no two different instances give the same bytes.
+        identity = digest([used.json(), seed, json.dumps(rows), device, trainee.fingerprint])
+        checkpoint = TrainingCheckpoint(torch, path, identity, checkpoint_seconds)
+        checkpoint.restore(run)
+        done = len(run.losses) * used.batch
+        progress.start("training", len(rows))
+        progress.advance(min(done, len(rows)))
+        for start in range(done, len(rows), used.batch):
+            batch = rows[start : start + used.batch]
             loss, norm = run.step(batch)
             progress.advance(len(batch))
             progress.status(f"training: loss {loss:.4f}, gradient {norm:.3f}")
-            if checkpoint.due():
-                checkpoint.write(run, order.count, order.hexdigest)
-    checkpoint.remove()
+            checkpoint.write(run)
+    forget(path)
     trainee.module.eval()
-    return Fitted(used, seed, total, tuple(run.losses), tuple(run.norms), time.monotonic() - started, device)
+    return Fitted(used, seed, len(rows), tuple(run.losses), tuple(run.norms), time.monotonic() - started, device)
 
 
-def _torch() -> Any:
-    with needed_for("training", "neural"):
-        import torch
-    return torch
-
-
-def _counted(instances: Iterable[Instance]) -> tuple[Iterable[Instance], int]:
-    """The instances, and how many there are: the schedule of the learning rate has to know."""
-    if iter(instances) is instances:
-        instances = list(instances)
-    total = len(instances) if isinstance(instances, Sized) else sum(1 for _ in instances)
-    if not total:
-        raise OptionError("instances", "no instances to train on", "give a source that holds some")
-    return instances, total
-
-
-class _Repeatable:
+@contextmanager
+def _repeatable(torch: Any, seed: int, device: str) -> Iterator[None]:
     """Seeds torch and asks for deterministic algorithms; leaves torch as it was."""
-
-    def __init__(self, torch: Any, seed: int, device: str) -> None:
-        self._torch, self._seed, self._device = torch, seed, device
-
-    def __enter__(self) -> None:
-        torch, deterministic = self._torch, self._torch.utils.deterministic
-        # Tensors that are asked for empty would be filled first, though nothing reads them before it writes.
-        self._filled, deterministic.fill_uninitialized_memory = deterministic.fill_uninitialized_memory, False
-        self._was = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-        self._fork = torch.random.fork_rng(devices=None if self._device.startswith("cuda") else [])
-        self._fork.__enter__()
-        torch.manual_seed(self._seed)
-        torch.use_deterministic_algorithms(True, warn_only=self._device != "cpu")
-
-    def __exit__(self, *error: object) -> None:
-        self._torch.use_deterministic_algorithms(self._was[0], warn_only=self._was[1])
-        self._torch.utils.deterministic.fill_uninitialized_memory = self._filled
-        self._fork.__exit__(*error)
-
-
-def _shuffled(instances: Iterable[Instance], buffer: int, seed: int) -> Iterator[Instance]:
-    """The instances in a seeded order; a full shuffle where the buffer holds them all."""
-    if not buffer:
-        yield from instances
-        return
-    draw, held = Random(seed), []
-    for instance in instances:
-        held.append(instance)
-        if len(held) > buffer:
-            place = draw.randrange(len(held))
-            held[place], held[-1] = held[-1], held[place]
-            yield held.pop()
-    draw.shuffle(held)
-    yield from held
-
-
-class _Hashed(Iterator[Instance]):
-    """Hands instances on; knows how many there were, and the hash over all of them."""
-
-    def __init__(self, instances: Iterator[Instance]) -> None:
-        self._instances = instances
-        self._hash = hashlib.sha256()
-        self.count = 0
-
-    def __next__(self) -> Instance:
-        instance = next(self._instances)
-        # As JSON, so that no two different instances give the same bytes.
-        self._hash.update(json.dumps(instance).encode())
-        self.count += 1
-        return instance
-
-    @property
-    def hexdigest(self) -> str:
-        return self._hash.hexdigest()
-
-
-def _continue(run: Steps, checkpoint: TrainingCheckpoint, order: _Hashed) -> int:
-    """Takes up the checkpoint, if there is one; returns the instances that are done."""
-    kept = checkpoint.read()
-    if kept is None:
-        return 0
-    for _ in islice(order, kept.done):
-        pass
-    if order.hexdigest != kept.instances:
-        fault = "the instances are others than those it was written with"
-        raise InputError(fault, "remove it to begin again", where=checkpoint.path)
-    run.restore(kept.state)
-    return kept.done
-
-
-def _tenths(values: Sequence[float]) -> list[Sequence[float]]:
-    """Up to ten parts of nearly equal size, none of them empty."""
-    bounds = np.linspace(0, len(values), min(10, len(values)) + 1).round().astype(int)
-    return [values[start:end] for start, end in pairwise(bounds.tolist())]
+    deterministic = torch.utils.deterministic
+    was = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    # Tensors that are asked for empty would be filled first, though nothing reads them before it writes.
+    filled, deterministic.fill_uninitialized_memory = deterministic.fill_uninitialized_memory, False
+    try:
+        with torch.random.fork_rng(devices=None if device.startswith("cuda") else []):
+            torch.manual_seed(seed)
+            torch.use_deterministic_algorithms(True, warn_only=device != "cpu")
+            yield
+    finally:
+        torch.use_deterministic_algorithms(was[0], warn_only=was[1])
+        deterministic.fill_uninitialized_memory = filled

@@ -13,7 +13,6 @@ from truerank.errors import OptionError
 Loss = Literal["hinge", "pair-softmax", "classes"]
 Optimiser = Literal["adam", "adamw", "adafactor"]
 Schedule = Literal["constant", "linear"]
-Precision = Literal["no", "fp16", "bf16"]
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,6 @@ class Recipe:
         batch: instances in one step of the optimiser.
         accumulate: parts that a batch is cut into, to save memory; the gradient is that of the whole batch.
         clip: the largest norm of the gradient; 0 for no limit.
-        shuffle: instances are shuffled within a buffer of this many; 0 keeps their order.
-        precision: mixed precision on a GPU: "no", "fp16", "bf16".
     """
 
     name: str
@@ -57,8 +54,6 @@ class Recipe:
     batch: int = 32
     accumulate: int = 1
     clip: float = 0.0
-    shuffle: int = 1 << 17
-    precision: Precision = "no"
 
     def __post_init__(self) -> None:
         for field, choices in _CHOICES.items():
@@ -107,15 +102,10 @@ class Recipe:
         return replace(self, warmup_steps=warmup, warmup_share=0.0)
 
 
-_CHOICES: Final = {
-    "loss": get_args(Loss),
-    "optimiser": get_args(Optimiser),
-    "schedule": get_args(Schedule),
-    "precision": get_args(Precision),
-}
+_CHOICES: Final = {"loss": get_args(Loss), "optimiser": get_args(Optimiser), "schedule": get_args(Schedule)}
 _LOWEST: Final = {
     "margin": 0, "learning_rate": 0, "head_rate": 0, "weight_decay": 0, "warmup_steps": 0, "warmup_share": 0,
-    "batch": 1, "accumulate": 1, "clip": 0, "shuffle": 0,
+    "batch": 1, "accumulate": 1, "clip": 0,
 }  # fmt: skip
 
 _RECIPES: Final = (
@@ -196,15 +186,6 @@ _RECIPES: Final = (
         optimiser="adamw",
         learning_rate=5e-5,
         batch=4,
-    ),
-    Recipe(
-        "t5-original",
-        "monoT5 (Nogueira et al., 2020): Adafactor at a constant 1e-3, batch of 128 pairs.",
-        loss="classes",
-        optimiser="adafactor",
-        learning_rate=1e-3,
-        batch=64,
-        accumulate=8,
     ),
 )
 #: Recipes by name.

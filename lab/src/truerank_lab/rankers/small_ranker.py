@@ -183,10 +183,6 @@ class SmallRanker:
         documents = self._ids([pair.document for pair in pairs], self.settings.max_document)
         return [PairIds(queries[pair.query], documents[pair.document]) for pair in pairs]
 
-    def cut_queries(self, queries: Iterable[str]) -> int:
-        """How many of the queries have words beyond those that are read."""
-        return sum(len(ids) > self.settings.max_query for ids in self.vocabulary.ids(list(queries)))
-
     def logits(self, rows: Sequence[PairIds]) -> Any:
         return self.module(self._batch(rows, (self._table, self._idf)))
 

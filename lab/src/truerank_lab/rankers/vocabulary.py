@@ -38,15 +38,6 @@ class WordTable(NamedTuple):
     vectors: Floats
 
 
-class PieceTable(NamedTuple):
-    """The word pieces of an encoder: its tokenizer as JSON, the vectors of its ids, shape (ids, dimension), and the
-    hash of the files."""
-
-    tokenizer: str
-    vectors: Floats
-    sha256: str
-
-
 def read_word_vectors(path: str | Path, keep: Container[str]) -> WordTable:
     """Reads the vectors of some words from a file in GloVe's form, compressed or not."""
     source, dimension = Path(path), 0
@@ -74,8 +65,8 @@ def read_word_vectors(path: str | Path, keep: Container[str]) -> WordTable:
     return WordTable(tuple(found), np.stack(list(found.values())))
 
 
-def read_piece_table(name: str) -> PieceTable:
-    """Reads tokenizer and input embeddings of a local encoder; the encoder itself is not run."""
+def read_pieces(name: str) -> tuple[Any, Floats, str]:
+    """The tokenizer of a local encoder, its input embeddings, shape (ids, dimension), and the hash of both files."""
     folder = packaged_folder() if name == PACKAGED else Path(name)
     tokenizer, files = folder / "tokenizer.json", weight_files(folder)
     if not tokenizer.is_file() or not files:
@@ -84,8 +75,16 @@ def read_piece_table(name: str) -> PieceTable:
     table = next((found for end in _TABLES for found in sorted(weights.names) if found.endswith(end)), None)
     if table is None:
         raise InputError("no table of word pieces", "give an encoder of the BERT, T5 or GPT family", where=files[0])
-    text = tokenizer.read_text(encoding="utf-8")
-    return PieceTable(text, weights.tensor(table), file_hash(tokenizer, *files))
+    with needed_for("word pieces", "neural"):
+        from tokenizers import Tokenizer
+    try:
+        opened = Tokenizer.from_str(tokenizer.read_text(encoding="utf-8"))
+    except Exception as error:  # the library raises plain Exception
+        raise InputError(f"not a tokenizer ({error})", "fetch the model again", where=tokenizer) from error
+    # The models read texts longer than the encoder does.
+    opened.no_padding()
+    opened.no_truncation()
+    return opened, weights.tensor(table), file_hash(tokenizer, *files)
 
 
 _WORD: Final = re.compile(r"\w+")
@@ -181,10 +180,8 @@ class PieceVocabulary(Vocabulary):
     def __init__(self, encoder: str, frequencies: Frequencies) -> None:
         self._encoder = encoder if encoder == PACKAGED else str(Path(encoder).resolve())
         self._frequencies = frequencies
-        table = read_piece_table(encoder)
-        self.sha256 = table.sha256
-        self._tokenizer = _tokenizer(table.tokenizer, encoder)
-        vectors = table.vectors - table.vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
+        self._tokenizer, table, self.sha256 = read_pieces(encoder)
+        vectors = table - table.mean(axis=0, dtype=np.float64).astype(np.float32)
         self.vectors = np.concatenate([np.zeros((1, vectors.shape[1]), np.float32), vectors])
         counts = np.zeros(len(self.vectors), np.int64)
         for number, count in frequencies.counts.items():
@@ -208,27 +205,23 @@ class PieceVocabulary(Vocabulary):
         return digest(["pieces", self.sha256, _hash(self.idf)])
 
 
-def document_frequencies(texts: Iterable[str], vectors: str) -> Frequencies:
-    """Counts in how many documents each word (or word piece) stands."""
-    pieces = None if _is_file(vectors) else PieceVocabulary(vectors, Frequencies(0, {}))
+def open_vocabulary(vectors: str | Path, texts: Iterable[str] = ()) -> Vocabulary:
+    """Opens a vocabulary: a saved one, or a new one of a collection, counting in how many documents each word (or word
+    piece) stands."""
+    name, is_file = str(vectors), Path(vectors).is_file()
+    if (Path(name) / _FILE).is_file():
+        return _load(Path(name))
+    pieces = None if is_file else PieceVocabulary(name, Frequencies(0, {}))
     counts: Counter[str] = Counter()
     documents, stream = 0, iter(texts)
     while block := list(islice(stream, _CHUNK)):
         documents += len(block)
         for words in map(_words, block) if pieces is None else pieces.ids(block):
             counts.update(set(map(str, words)))
-    return Frequencies(documents, counts)
-
-
-def open_vocabulary(vectors: str | Path, texts: Iterable[str] = ()) -> Vocabulary:
-    """Opens a vocabulary: a saved one, or a new one of a collection."""
-    name = str(vectors)
-    if (Path(name) / _FILE).is_file():
-        return _load(Path(name))
-    frequencies = document_frequencies(texts, name)
-    if not frequencies.documents:
+    if not documents:
         raise OptionError("docs", "no document to count words in", "give documents")
-    return WordVocabulary.from_file(name, frequencies) if _is_file(name) else PieceVocabulary(name, frequencies)
+    counted = Frequencies(documents, counts)
+    return WordVocabulary.from_file(name, counted) if is_file else PieceVocabulary(name, counted)
 
 
 def _load(folder: Path) -> Vocabulary:
@@ -265,25 +258,8 @@ def _write(folder: Path, content: Mapping[str, Any], tensors: Mapping[str, Float
     write_text(folder / _FILE, json.dumps(content, ensure_ascii=True) + "\n")
 
 
-def _is_file(vectors: str) -> bool:
-    return Path(vectors).is_file()
-
-
 def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
-
-
-def _tokenizer(definition: str, where: str) -> Any:
-    with needed_for("word pieces", "neural"):
-        from tokenizers import Tokenizer
-    try:
-        tokenizer = Tokenizer.from_str(definition)
-    except Exception as error:  # the library raises plain Exception
-        raise InputError(f"not a tokenizer ({error})", "fetch the model again", where=where) from error
-    # The models read texts longer than the encoder does.
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
 
 
 def _filled(vectors: Floats) -> Floats:

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from truerank.arrays import Floats
-from truerank.errors import InputError, OptionError
+from truerank.errors import InputError
 from truerank.measures import Evaluation, Policy, Significance, evaluate
 from truerank.measures.folds import Folds
-from truerank.measures.grammar import parse_measures
+from truerank_lab.cross_validation import joined
 from truerank_lab.grid.design import BenchmarkDesign, Design, ReportKind
 from truerank_lab.grid.results import GridResults
 
@@ -24,14 +24,13 @@ _AT_ONCE: Final = 32
 
 
 class Choices(NamedTuple):
-    """What a report is made by: the design's choices, or what stands in their place.
+    """What a report is made by.
 
-    `measures` is empty for those of each collection; `size` is that of the tables on memorisation, None for the
-    largest; `method` compares training sets, and says how often and from which seed the bootstrap draws.
+    `size` is that of the tables on memorisation, None for the largest; `method` compares training sets, and says how
+    often and from which seed the bootstrap draws.
     """
 
     kind: ReportKind
-    measures: tuple[str, ...]
     baseline: str
     size: int | None
     method: Significance
@@ -135,20 +134,13 @@ def size_name(size: int) -> str:
 
 def boards(results: GridResults, choices: Choices) -> tuple[Board, ...]:
     """Scores the finished cells of every collection, some at a time."""
-    if choices.measures:
-        parse_measures(choices.measures)
     cells = _arranged(results.cells, results.design, pooled=choices.kind == "transfer")
-    labels = cells["condition"].unique(maintain_order=True).to_list()
-    if choices.baseline not in labels:
-        fault = f"no training set is called '{choices.baseline}', which is the baseline"
-        raise OptionError("baseline", fault, f"name one of {', '.join(labels)} with `baseline`")
     if not (cells["status"] == "done").any():
         raise InputError("no cell is finished", "run 'truerank-lab run' first", where=results.folder)
     found = tuple(_boards(results, cells, choices))
     if not any(board.sizes(row, board.baseline) for board in found for row in board.rows):
         fault = f"no cell of the baseline '{choices.baseline}' is finished"
-        remedy = "run 'truerank-lab run' again, or choose another one with `baseline`"
-        raise InputError(fault, remedy, where=results.folder)
+        raise InputError(fault, "run 'truerank-lab run' again", where=results.folder)
     return found
 
 
@@ -184,12 +176,12 @@ def _boards(results: GridResults, cells: pl.DataFrame, choices: Choices) -> Iter
         conditions = own["condition"].unique(maintain_order=True).to_list()
         scores, first_stages = [], []
         for collection in benchmark.collections:
-            measures, policy = [*(choices.measures or design.measures_of(collection))], _policy(design, collection)
+            measures, policy = [*design.measures_of(collection)], _policy(design, collection)
             judged, parts = results.qrels(collection), []
             for start in range(0, len(done), _AT_ONCE):
                 runs = {cell: results.run(cell, collection) for cell in done[start : start + _AT_ONCE]}
                 parts.append(evaluate(judged, runs, measures, policy))
-            scores.append(_joined(parts))
+            scores.append(joined(parts))
             first = {"first stage": results.first_stage(collection)}
             first_stages.append(evaluate(judged, first, measures, policy))
         yield Board(
@@ -213,14 +205,6 @@ def _together(benchmark: BenchmarkDesign, parts: Sequence[Evaluation]) -> Evalua
     values = np.concatenate([part.values for part in parts], axis=2)
     missing = {run: sum(part.missing[run] for part in parts) for run in parts[0].missing}
     return replace(parts[0], topics=topics, values=values, missing=missing, coverage={}, inputs={})
-
-
-def _joined(parts: Sequence[Evaluation]) -> Evaluation:
-    """The scores of all runs, one beside the other."""
-    runs = tuple(run for part in parts for run in part.runs)
-    missing = {run: count for part in parts for run, count in part.missing.items()}
-    values = np.concatenate([part.values for part in parts])
-    return replace(parts[0], runs=runs, values=values, missing=missing, coverage={}, inputs={})
 
 
 def _policy(design: Design, collection: str) -> Policy:

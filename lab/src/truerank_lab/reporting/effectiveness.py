@@ -319,13 +319,11 @@ def effectiveness_table(one: Effectiveness) -> Table:
     Source: leakage paper, section 4, Tables 3 to 5.
     """
     rows, conditions = one.rows, one.board.conditions
-    grouped = any(row.group for row in rows)
-    lead = [*([Column("queries")] if grouped else []), Column("model")]
     keys = list(itertools.product(one.measures, conditions))
-    columns = (*lead, *(Column(condition, (measure,), align="right") for measure, condition in keys))
-    cells = [(*([row.group] if grouped else []), row.model, *(one.cell((row, c, m)) for m, c in keys)) for row in rows]
+    columns = (Column("model"), *(Column(condition, (measure,), align="right") for measure, condition in keys))
+    cells = [(row.name, *(one.cell((row, condition, measure)) for measure, condition in keys)) for row in rows]
     strong = frozenset(
-        (place, len(lead) + keys.index((measure, condition)))
+        (place, 1 + keys.index((measure, condition)))
         for place, row in enumerate(rows)
         for measure in one.measures
         for condition in one.best(row, measure)
@@ -341,8 +339,7 @@ def effectiveness_table(one: Effectiveness) -> Table:
 def strategies_table(found: Sequence[Effectiveness]) -> Table:
     """One row per block of queries and strategy, the measures of every benchmark side by side.
 
-    The best of a block stands out; the first stage stands below. Where the design has several rankers, each strategy
-    has a row for each.
+    The best of a block stands out; the first stage stands below.
 
     Source: transfer paper, section 6, Tables 4 and 5.
     """
@@ -350,22 +347,17 @@ def strategies_table(found: Sequence[Effectiveness]) -> Table:
     conditions = list(dict.fromkeys(name for one in found for name in one.board.designed))
     known = {place[:2] for one in found for place in one.estimates}
     places = [each for each in itertools.product(rows, conditions) if each in known]
-    shown_model, shown_group = len({row.model for row in rows}) > 1, any(row.group for row in rows)
-    lead = [*([Column("queries")] if shown_group else []), Column("selection")]
-    lead += [Column("ranker")] if shown_model else []
+    lead = [Column("queries"), Column("selection")]
     values = [(one, measure) for one in found for measure in one.measures]
     measured = [Column(measure, (one.board.collection,), align="right") for one, measure in values]
-    cells: list[tuple[Cell, ...]] = []
-    for row, name in places:
-        own = [*([row.group] if shown_group else []), name, *([row.model] if shown_model else [])]
-        cells.append((*own, *(one.cell((row, name, measure)) for one, measure in values)))
+    cells = [(row.group, name, *(one.cell((row, name, measure)) for one, measure in values)) for row, name in places]
     strong = frozenset(
         (places.index((row, name)), len(lead) + column)
         for column, (one, measure) in enumerate(values)
         for row in rows
         for name in one.best(row, measure)
     )
-    last: list[Cell] = ["first stage", *[""] * (len(lead) - 1)]
+    last: list[Cell] = ["first stage", ""]
     last += [f"{float(one.board.first_stage.mean[0, one.measures.index(m)]):.4f}" for one, m in values]
     best = "Bold (or a star): the best of a block by each measure."
     notes = (best, *dict.fromkeys(note for one in found for note in one.notes()))

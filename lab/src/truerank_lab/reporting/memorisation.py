@@ -17,7 +17,7 @@ from truerank.arrays import Floats, frame_schema
 from truerank.core.tables import Table
 from truerank.core.verdict import Verdict
 from truerank.core.views import ColumnSpread, View, columns
-from truerank.errors import InputError, OptionError
+from truerank.errors import InputError
 from truerank.measures import Significance, correct, detectable_difference
 from truerank.measures.resampling import bootstrap_interval
 from truerank.measures.significance import difference_test
@@ -29,8 +29,6 @@ from truerank_lab.reporting.effectiveness import reachable, signed
 SCORE_SCHEMA: Final[dict[str, Any]] = frame_schema(
     "seed: Int64, topic_id doc_id: String, score: Float64, candidate: Boolean"
 )
-#: Which documents leaked for which topic, and whether as relevant or as non-relevant ones.
-LEAKED_SCHEMA: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String, "relevant": pl.Boolean}
 #: What is known of a topic: see `Memorisation.topics`.
 TOPIC_VALUES: Final = (
     "rank_with", "rank_without", "score_with", "score_without", "offset_with", "offset_without", "gain", "loss",
@@ -118,14 +116,17 @@ def insertion_ranks(scores: pl.DataFrame, by: Sequence[str] = ("topic_id",)) -> 
 def memorisation(with_leak: pl.DataFrame, without: pl.DataFrame, leaked: pl.DataFrame) -> Memorisation:
     """Compares the ranks and scores of leaked documents between models trained with and without them.
 
+    Scores have the columns of `SCORE_SCHEMA`; `leaked` says with topic_id, doc_id and relevant which documents leaked
+    for which topic, and whether as relevant or as non-relevant ones.
+
     Source: leakage paper, section 4, Tables 6 to 8.
     """
-    leaked = _columns(leaked, LEAKED_SCHEMA, "the leaked pairs").unique(maintain_order=False)
+    leaked = leaked.select("topic_id", "doc_id", "relevant").unique(maintain_order=False)
     if leaked.select(_PAIR).is_duplicated().any():
         pair = leaked.filter(leaked.select(_PAIR).is_duplicated()).sort(*_PAIR).row(0)
         fault = f"topic {pair[0]}: document {pair[1]} leaked both as relevant and as non-relevant"
         raise InputError(fault, "keep one of the two")
-    sides = [_columns(side, SCORE_SCHEMA, "the scores") for side in (with_leak, without)]
+    sides = [side.select(*SCORE_SCHEMA) for side in (with_leak, without)]
     seeds = sorted(set(sides[0]["seed"].unique()) & set(sides[1]["seed"].unique()))
     if not seeds:
         raise InputError("the models with and without the leak share no seed", "train both with the same seeds")
@@ -190,12 +191,6 @@ def _by_topic(pairs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _columns(frame: pl.DataFrame, schema: dict[str, Any], what: str) -> pl.DataFrame:
-    if missing := [name for name in schema if name not in frame.columns]:
-        raise InputError(f"columns missing: {', '.join(missing)}", f"needed are {', '.join(schema)}", where=what)
-    return frame.select([pl.col(name).cast(kind) for name, kind in schema.items()])
-
-
 class Memorised(NamedTuple):
     """What one row remembers of one leak on one collection, at one size of the training sets, in instances.
 
@@ -249,7 +244,7 @@ def memorised(
             found.append(Memorised(board.collection, row, condition, size, one, rank, score, offset, gain, loss))
     if missing and not found and choices.size is not None:
         fault = f"no model was trained with {size_name(choices.size)} instances with and without a leak"
-        raise OptionError("memorisation_size", fault, "choose another size")
+        raise InputError(fault, "choose another memorisation_size in the design", where=results.folder)
     return tuple(found), tuple(missing)
 
 

@@ -19,7 +19,7 @@ from truerank.core.verdict import Verdict
 from truerank.core.views import View, columns
 from truerank.errors import OptionError
 from truerank.measures import Significance
-from truerank.options import Flag, Options, Out, Range, command
+from truerank.options import Flag, Out, command
 from truerank.sources.inputs import inputs_of
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
@@ -41,23 +41,6 @@ from truerank_lab.reporting.memorisation import Memorised, memories, memorised, 
 _PACKAGES: Final = ("scipy", "ir-measures", "matplotlib")
 #: Failures that are named.
 _NAMED: Final = 8
-
-
-@dataclass(frozen=True)
-class ReportOptions(Options):
-    """What the report shows in place of what the design says.
-
-    Attributes:
-        measures: what is shown, separated by blanks; the first is that of sentences. By default those that the design
-            has for each collection.
-        baseline: label of the training sets that the others are compared with.
-        memorisation_size: training size, in instances, of the tables on memorisation; by default the largest that
-            models with and without the leak share.
-    """
-
-    measures: str | None = None
-    baseline: Annotated[str | None, Flag(metavar="LABEL")] = None
-    memorisation_size: Annotated[int | None, Flag(metavar="N"), Range(at_least=2)] = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,7 +77,6 @@ class ExperimentReport(Result, shown_in="truerank_lab.reporting.report"):
 def report(
     results: Annotated[GridResults | str | Path, Flag(metavar="DIR", positional=True, reads=Path)],
     *,
-    options: ReportOptions = ReportOptions(),
     testing: Significance = Significance(),
     out: Out = None,
 ) -> ExperimentReport:
@@ -105,7 +87,6 @@ def report(
 
     Args:
         results: what `truerank-lab run` wrote, finished or not. In Python also opened results.
-        options: what the report shows.
         testing: how training sets are compared with the baseline.
         out: the folder of the report.
 
@@ -113,13 +94,11 @@ def report(
         The report.
 
     Raises:
-        InputError: no results there; nothing finished, or nothing of the baseline; an unknown measure or size.
+        InputError: no results there; nothing finished, or nothing of the baseline, or of the size for memorisation.
 
     Examples:
 
         truerank-lab report grid/ --out report/
-
-        truerank-lab report grid/ --measures "nDCG@10 RR" --memorisation-size 2000 --out report/
 
     Source: leakage paper, section 4, Tables 3 to 8; transfer paper, section 6, Tables 4 and 5; survivorship paper,
     section 5, Figure 1.
@@ -128,12 +107,9 @@ def report(
         raise OptionError("significance", f"{testing.significance} is not a paired test", "choose a paired one")
     found = results if isinstance(results, GridResults) else GridResults(results)
     designed = found.design.report
-    baseline = designed.baseline if options.baseline is None else options.baseline
     # A design names a whole label; blocks of a table have the same baseline each.
-    choices = Choices(
-        designed.kind, () if options.measures is None else (options.measures,), baseline.rpartition(GROUP_SIGN)[2],
-        options.memorisation_size or designed.memorisation_size, testing,
-    )  # fmt: skip
+    baseline = designed.baseline.rpartition(GROUP_SIGN)[2]
+    choices = Choices(designed.kind, baseline, designed.memorisation_size, testing)
     made = _made(found, choices)
     if out is None:
         return made

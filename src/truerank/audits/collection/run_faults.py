@@ -21,8 +21,6 @@ from truerank.text.printable import and_more
 
 #: A topic has no results of this collection where fewer of its first results are documents.
 _HALF: Final = 0.5
-#: So many steps that rise are all of them.
-_WHOLE: Final = 0.9
 #: By chance, what lacks is the end of an order so seldom.
 _CHANCE: Final = 0.001
 _NUMBER: Final = re.compile(r"([0-9]+)")

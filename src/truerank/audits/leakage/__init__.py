@@ -18,7 +18,7 @@ from truerank.audits.leakage.baseline import NewSince, since_baseline
 from truerank.audits.leakage.calibration import Calibration
 from truerank.audits.leakage.clean import Cleaning, LeakRules, TrainCleaning
 from truerank.audits.leakage.commands import CleaningSide, Spread, calibrate, clean
-from truerank.audits.leakage.effect import Effect, difference_sds, effect
+from truerank.audits.leakage.effect import Effect, effect
 from truerank.audits.leakage.guard import DroppedRow, GuardReport, LeakageGuard, guard
 from truerank.audits.leakage.options import AuditOptions, Redaction
 from truerank.audits.leakage.redaction import open_key, redact
@@ -64,7 +64,6 @@ __all__ = [
     "audit",
     "calibrate",
     "clean",
-    "difference_sds",
     "effect",
     "examples",
     "guard",

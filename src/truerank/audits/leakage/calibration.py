@@ -102,12 +102,6 @@ class Calibration(Result, shown_in="truerank.audits.leakage.summaries"):
         """Whether the labels support no threshold."""
         return self.chosen is None
 
-    def require(self) -> float:
-        """The threshold."""
-        if self.chosen is None:
-            raise InputError(f"no threshold: {self.reason}", self.remedy)
-        return self.chosen
-
     @property
     def bounded(self) -> bool:
         """Whether the threshold is that of the lower bound; otherwise it is a point estimate."""

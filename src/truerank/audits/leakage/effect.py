@@ -313,28 +313,8 @@ def _places(folder: Path | None) -> Iterator[str]:
         yield from (one["source"] for one in inputs if one["role"] == "train")
 
 
-def difference_sds(
-    qrels: QrelSource, runs: RunSource, measure: str = "nDCG@10", *, ties: Ties = "trec_eval"
-) -> dict[str, float]:
-    """Standard deviations of the per-topic differences of runs, for `reduction.reduce_topics`.
-
-    Args:
-        qrels: relevance judgments, a source or records.
-        runs: two runs or more.
-        measure: the measure, in whose unit the standard deviations are.
-        ties: as in `effect`.
-
-    Returns:
-        By pair of runs, over the topics of the qrels.
-
-    Raises:
-        InputError: a source or measure is at fault, or there are fewer than two runs or topics.
-    """
-    return spreads(evaluated_means(qrels, runs, measure, ties))
-
-
 def spreads(scores: Evaluation) -> dict[str, float]:
-    """The same for scores that were computed before, of their first measure."""
+    """Standard deviations of the per-topic differences of runs, by pair of runs, of the first measure."""
     if len(scores.runs) < 2 or len(scores.topics) < 2:
         raise OptionError("run", "differences need two runs and two topics", "give more")
     by_run = {run: scores.of(run, scores.measures[0]) for run in scores.runs}

@@ -15,21 +15,18 @@ from numpy.typing import NDArray
 
 from truerank.arrays import Floats, mixed
 from truerank.audits.pool.features import ColumnBlock, Features, touched
-from truerank.audits.pool.stopping import TopicJudgments
 from truerank.errors import InputError
 from truerank.sources.qrels import QREL_SCHEMA
 
 # The loss of the learner and its solver: class-weighted logistic regression to its optimum, warm-started.
 #
-# The loss, `LOSS` by name, of weights w and an intercept b over the relevant rows and the non-relevant ones is
+# The loss of weights w and an intercept b over the relevant rows and the non-relevant ones is
 #
 #     λ/2 ‖w‖² + ½ mean over relevant of ln(1 + e^−(w·x + b)) + ½ mean over non-relevant of ln(1 + e^(w·x + b)).
 #
 # Both classes weigh the same however many rows they have, as in the sampled pairs of the original. The loss is
 # strictly convex in w and has one optimum, found by Newton's method with conjugate gradients; only the terms that the
 # rows hold take part.
-
-LOSS: Final = "class-weighted logistic"
 
 _NEWTON_STEPS: Final = 50
 _INNER_STEPS: Final = 250
@@ -340,10 +337,6 @@ class Trace:
     def found(self) -> NDArray[np.int64]:
         """How many of the judged documents are relevant after each judgment, shape (judgments,)."""
         return np.cumsum(np.asarray(self.grades, np.int64) >= self.rel)
-
-    def as_judgments(self) -> TopicJudgments:
-        """The trace as stopping rules read it."""
-        return TopicJudgments(self.topic_id, self.pool_size, self.found, self.whole)
 
     def qrels(self, judgments: int | None = None) -> pl.DataFrame:
         """The first judgments (all without a number) as qrels: columns topic_id, doc_id, relevance."""

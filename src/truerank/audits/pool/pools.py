@@ -27,9 +27,6 @@ from truerank.work.runs import run as started
 if TYPE_CHECKING:
     from truerank.audits.pool.items import Batch
 
-#: The columns of a pool.
-POOL_SCHEMA = {"topic_id": pl.String, "doc_id": pl.String}
-
 
 def depth_pool(runs: Mapping[str, pl.DataFrame], depth: int, *, sparse: pl.DataFrame | None = None) -> pl.DataFrame:
     """The documents that some run has among its first, and those that sparse judgments name.

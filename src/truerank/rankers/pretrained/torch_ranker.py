@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, Self, cast
 
@@ -149,13 +149,7 @@ class DualRow(NamedTuple):
 
 
 class DualRanker(TorchRanker):
-    """A ranker that compares vectors of queries with vectors of documents.
-
-    Attributes:
-        known: gives the vectors of those of some documents that were encoded before; None for none.
-    """
-
-    known: Callable[[Sequence[str]], Mapping[str, NDArray[np.float32]]] | None = None
+    """A ranker that compares vectors of queries with vectors of documents."""
 
     @abstractmethod
     def text_rows(self, texts: Sequence[str], *, queries: bool) -> list[TokenRow]:
@@ -204,7 +198,7 @@ class DualRanker(TorchRanker):
     def score(self, pairs: Sequence[Pair]) -> Scores:
         """The score of each pair, shape (pairs,); higher is better; equal pairs have equal scores."""
         queries = self._encoded(sorted({pair.query for pair in pairs}), queries=True)
-        documents = self.encode_documents(sorted({pair.document for pair in pairs}))
+        documents = self._encoded(sorted({pair.document for pair in pairs}), queries=False)
         wanted: dict[str, list[str]] = {}
         for query, document in sorted(set(pairs)):
             wanted.setdefault(query, []).append(document)
@@ -213,11 +207,6 @@ class DualRanker(TorchRanker):
             scores = rounded(self.compare(queries[query], [documents[text] for text in texts]))
             found.update(zip((Pair(query, text) for text in texts), scores.tolist(), strict=True))
         return np.fromiter((found[pair] for pair in pairs), np.float32, len(pairs))
-
-    def encode_documents(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """The vector or vectors of each document; what is known already is not encoded again."""
-        known = {} if self.known is None else dict(self.known(texts))
-        return known | self._encoded([text for text in texts if text not in known], queries=False)
 
     def _encoded(self, texts: Sequence[str], *, queries: bool) -> dict[str, NDArray[np.float32]]:
         return dict(zip(texts, self.all_vectors(self.text_rows(texts, queries=queries), queries=queries), strict=True))

@@ -22,7 +22,7 @@ from truerank.lexical.searching import topic_queries, write_run
 from truerank.options import Flag, Options, OutFile, Range, Runtime, Source, command
 from truerank.rankers.base import DECIMALS, Pair, Ranker, RankerSpec, device_of_ranker, placed, spec_of
 from truerank.rankers.reranking.document_texts import DocumentTexts
-from truerank.rankers.reranking.score_cache import CachedScores, counted_scores, encode_shared, with_vectors
+from truerank.rankers.reranking.score_cache import CachedScores, counted_scores
 from truerank.records import Input
 from truerank.sources import compressed, grammar
 from truerank.sources.documents import open_documents
@@ -250,15 +250,7 @@ def _made(
     task = _Task(opened if engine.in_process else elsewhere, texts, chosen, passages, options.cache)
     # Another ranker's blocks are others, so that options may change between two attempts.
     job = Job(folder / opened.fingerprint[:16], engine, progress)
-    # Scores that are kept may need no vectors at all: then each block encodes what it lacks.
-    if options.cache is None:
-        needed = (task.passages_of(block) for block in blocks)
-        task = replace(task, vectors=encode_shared(opened, task.ranker, needed, job.part("vectors")))
-    try:
-        found, missing = _reranked(task, candidates, blocks, job)
-    finally:
-        # The ranker may be the caller's, who may train it.
-        with_vectors(opened, None)
+    found, missing = _reranked(task, candidates, blocks, job)
     if len(missing) == candidates["doc_id"].n_unique():
         fault = f"none of the run's {len(missing)} documents is in {collection.name}"
         raise InputError(fault, "give the collection of this run", where=docs)
@@ -284,19 +276,14 @@ class _Task:
     policy: Policy
     aggregation: Aggregation
     cache: str | Path | None
-    vectors: tuple[Path, int] | None = None
 
     @property
     def device(self) -> str | None:
         return device_of_ranker(self.ranker)
 
-    def passages_of(self, block: _Block) -> list[str]:
-        held = DocumentTexts(self.texts).texts(block.doc_ids)
-        return [passage for text in held.values() for passage in self._cut(*text)]
-
     def open(self) -> Callable[[_Block], pl.DataFrame]:
         scored = partial(self._scored, DocumentTexts(self.texts))
-        return counted_scores(self.ranker, self.vectors, self.cache, scored, BLOCK_SCHEMA)
+        return counted_scores(self.ranker, self.cache, scored, BLOCK_SCHEMA)
 
     def _scored(self, texts: DocumentTexts, block: _Block, scores: CachedScores) -> pl.DataFrame:
         held = texts.texts(block.doc_ids)

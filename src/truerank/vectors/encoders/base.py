@@ -31,7 +31,7 @@ class Encoder(Protocol):
 
     @property
     def precision(self) -> str:
-        """Arithmetic of the forward pass: "fp32", "fp16", "bf16", "bf16x3", "int8"."""
+        """Arithmetic of the forward pass: "fp32", "fp16", "bf16", "int8"."""
 
     @property
     def fingerprint(self) -> str:
@@ -85,7 +85,7 @@ class AroundEncoder:
 
 
 Backend = Literal["auto", "onnx", "openvino", "torch"]
-Precision = Literal["fp32", "fp16", "bf16", "bf16x3", "int8"]
+Precision = Literal["fp32", "fp16", "bf16", "int8"]
 
 
 @dataclass(frozen=True)

@@ -213,9 +213,8 @@ def open_encoder(
         backend: "onnx" (`[encoder]`), "openvino" (`[fast]`), "torch" (`[neural]`), or "auto": torch where there is a
             CUDA GPU, else OpenVINO where it is installed, else ONNX Runtime.
         device: "cpu", or for torch "cuda", "cuda:1", "mps"; None leaves it to the backend.
-        precision: "fp32"; "bf16" and "int8" with OpenVINO, as a first pass whose survivors are encoded again; "bf16x3"
-            with OpenVINO, whose cosines differ from those of fp32 in the sixth decimal; "fp16" and "bf16" with torch on
-            a GPU.
+        precision: "fp32"; "bf16" and "int8" with OpenVINO, as a first pass whose survivors are encoded again; "fp16"
+            and "bf16" with torch on a GPU.
         threads: processors to use; None for all that the process may use. It does not change the vectors of the onnx
             and openvino backends.
         calibration: texts from which int8 learns its ranges, a few hundred of the kind that will be encoded.
@@ -305,14 +304,12 @@ def _backend(spec: EncoderSpec) -> Backend:
     if spec.backend not in ("auto", "onnx", "openvino", "torch"):
         raise OptionError("backend", f"no backend '{spec.backend}'", "choose auto, onnx, openvino or torch")
     if spec.precision not in get_args(Precision):
-        raise OptionError("precision", f"no precision '{spec.precision}'", "choose fp32, fp16, bf16, bf16x3 or int8")
+        raise OptionError("precision", f"no precision '{spec.precision}'", "choose fp32, fp16, bf16 or int8")
     if spec.backend != "auto":
         return spec.backend
-    if spec.device not in (None, "cpu") or (
-        spec.device is None and spec.precision not in ("int8", "bf16x3") and _cuda()
-    ):
+    if spec.device not in (None, "cpu") or (spec.device is None and spec.precision != "int8" and _cuda()):
         return "torch"
-    if spec.precision in ("int8", "bf16", "bf16x3") or find_spec("openvino") is not None:
+    if spec.precision in ("int8", "bf16") or find_spec("openvino") is not None:
         return "openvino"
     return "onnx"
 

@@ -228,7 +228,7 @@ class _Work:
             opened = ranker if engine.in_process else placed(spec, ranker)
             scores = RowScoring(opened, texts, policy_named(plan.split), cache)
             blocks = Job(folder / ranker.fingerprint[:16], engine, self.progress)
-            found.append(score_rows(rows, scores, ranker, blocks, scoring.block_size))
+            found.append(score_rows(rows, scores, blocks, scoring.block_size))
             # Pairs that were asked for, and those of them that the cache knew.
             counted = found[-1].unique("block")
             job.log("scored", ranker=ranker.name, **{name: int(counted[name].sum()) for name in ("asked", "hits")})

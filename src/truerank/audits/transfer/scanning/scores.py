@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +13,7 @@ import polars as pl
 from truerank.arrays import frame_schema
 from truerank.rankers.base import Pair, Ranker, RankerSpec, device_of_ranker
 from truerank.rankers.reranking.document_texts import DocumentTexts
-from truerank.rankers.reranking.score_cache import CachedScores, counted_scores, encode_shared, with_vectors
+from truerank.rankers.reranking.score_cache import CachedScores, counted_scores
 from truerank.text.passages import Policy, joined
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
@@ -38,22 +38,17 @@ class RowScoring:
         ranker: the ranker, or how to open it.
         texts: the files of `DocumentTexts` by version.
         cache: the file of a `ScoreCache`, or None.
-        vectors: the vectors that several blocks need, see `encode_shared`.
     """
 
     ranker: Ranker | RankerSpec
     texts: Mapping[str, Path]
     policy: Policy
     cache: str | None
-    vectors: tuple[Path, int] | None = None
 
     @property
     def device(self) -> str | None:
         """Where the ranker runs."""
         return device_of_ranker(self.ranker)
-
-    def passages_of(self, block: _Block) -> list[str]:
-        return [passage for _, cut in self._passages(block) for parts in cut.values() for passage in parts]
 
     def _passages(self, block: _Block) -> Iterator[tuple[list[str | None], dict[str, tuple[str, ...]]]]:
         """By version: the documents' ids, and the passages of those that are there."""
@@ -63,7 +58,7 @@ class RowScoring:
 
     def open(self) -> Callable[[_Block], pl.DataFrame]:
         """Opens ranker, cache and texts."""
-        return counted_scores(self.ranker, self.vectors, self.cache, self._scored, SCORE_SCHEMA)
+        return counted_scores(self.ranker, self.cache, self._scored, SCORE_SCHEMA)
 
     def _scored(self, block: _Block, scores: CachedScores) -> pl.DataFrame:
         pairs: list[Pair] = []
@@ -91,23 +86,17 @@ class _Block(NamedTuple):
     ids: dict[str, list[str | None]]
 
 
-def score_rows(rows: pl.DataFrame, scoring: RowScoring, ranker: Ranker, job: Job, block_size: int) -> pl.DataFrame:
+def score_rows(rows: pl.DataFrame, scoring: RowScoring, job: Job, block_size: int) -> pl.DataFrame:
     """Scores all rows in all versions."""
     store = BlockStore(job.folder / "blocks")
     job.progress.start("scoring", len(rows))
     versions = list(scoring.texts)
-    if scoring.cache is None:
-        needed = (scoring.passages_of(block) for block in _blocks(rows, versions, block_size))
-        scoring = replace(scoring, vectors=encode_shared(ranker, scoring.ranker, needed, job.part("vectors")))
 
     def settle(frame: pl.DataFrame) -> pl.DataFrame:
         job.progress.advance(frame["row"].n_unique())
         return frame
 
-    try:
-        count = run_blocks(scoring, _blocks(rows, versions, block_size), store, job.engine, settle)
-    finally:
-        with_vectors(ranker, None)
+    count = run_blocks(scoring, _blocks(rows, versions, block_size), store, job.engine, settle)
     parts = [store.load(number) for number in range(count)]
     return pl.concat([pl.DataFrame(schema=SCORE_SCHEMA), *parts]).sort("row", "version")
 
