@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -78,27 +80,33 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [str(path) for path in files]
 
 
-def audited(train: list[str], folder: Path, cache: str, most: int = 100, others: int = 40) -> SampleAudits:
-    """Both audits, which plant so many rewordings of each kind, and of each that no verdict rests on."""
+@contextmanager
+def planting(most: int = 20, others: int = 5) -> Iterator[None]:
+    """Audits draw no figure, and plant so many rewordings of each kind, and of each that no verdict rests on."""
+    with encoded_once(), undrawn(), pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sensitivity, "MOST_PLANTS", most)
+        patched.setattr(sensitivity, "_MOST_OTHERS", others)
+        yield
+
+
+def audited(train: list[str], folder: Path, cache: str) -> SampleAudits:
     labels = (str(SAMPLE.labels),)
     options = {
         "variants": {test: str(path) for test, path in SAMPLE.variants.items()},
         "encoder": "packaged", "backend": "onnx", "cache": cache, "block_size": 1024,
     }  # fmt: skip
-    with encoded_once(), undrawn(), pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sensitivity, "MOST_PLANTS", most)
-        patched.setattr(sensitivity, "_MOST_OTHERS", others)
-        first = leakage.audit(train, TESTS, out=folder / "first", **options)
-        encoder = first.summary["encoder"]
-        threshold = leakage.calibrate(labels=labels, encoder=encoder).chosen
-        assert threshold is not None
-        chosen = {"threshold": round(threshold, 6), "calibrated_for": encoder, "labels": labels}
-        return SampleAudits(first, leakage.audit(train, TESTS, out=folder / "labelled", **options, **chosen))
+    first = leakage.audit(train, TESTS, out=folder / "first", **options)
+    encoder = first.summary["encoder"]
+    threshold = leakage.calibrate(labels=labels, encoder=encoder).chosen
+    assert threshold is not None
+    chosen = {"threshold": round(threshold, 6), "calibrated_for": encoder, "labels": labels}
+    return SampleAudits(first, leakage.audit(train, TESTS, out=folder / "labelled", **options, **chosen))
 
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory, cached: dict[str, Any], few: list[str]) -> SampleAudits:
-    return audited(few, tmp_path_factory.mktemp("sample"), cached["cache"], most=20, others=5)
+    with planting():
+        return audited(few, tmp_path_factory.mktemp("sample"), cached["cache"])
 
 
 class Truth(NamedTuple):
@@ -136,7 +144,8 @@ def titles(tmp_path_factory: pytest.TempPathFactory, cached: dict[str, Any]) -> 
 
 @pytest.fixture(scope="module")
 def few_titles(tmp_path_factory: pytest.TempPathFactory, cached: dict[str, Any], few: list[str]) -> leakage.AuditResult:
-    return leakage.audit(few, TESTS, out=tmp_path_factory.mktemp("few-titles"), **cached)
+    with planting():
+        return leakage.audit(few, TESTS, out=tmp_path_factory.mktemp("few-titles"), **cached)
 
 
 def finds_the_truth(sample: SampleAudits) -> bool:
@@ -164,7 +173,8 @@ def test_the_truth_of_the_sample_is_found(sample: SampleAudits) -> None:
 
 @pytest.mark.slow
 def test_the_truth_is_found_among_all_queries(tmp_path: Path) -> None:
-    whole = audited(TRAIN, tmp_path, str(tmp_path / "cache"))
+    with planting(most=100, others=40):
+        whole = audited(TRAIN, tmp_path, str(tmp_path / "cache"))
     assert finds_the_truth(whole)
     assert whole.labelled.summary["sources"]["sample-clicks"]["read"] == 1900
 
@@ -362,7 +372,8 @@ def test_labels_decide_the_verdict(
         path = tmp_path / f"{label}.csv"
         pairs = few_titles.candidates.filter(test="sample-news").select("topic_id", "query_id", "query_text")
         pairs.with_columns(label=pl.lit(label)).write_csv(path)
-        return leakage.audit(few, TESTS[:1], **cached, labels=(str(path),))
+        with planting():
+            return leakage.audit(few, TESTS[:1], **cached, labels=(str(path),))
 
     no, yes = labelled("no leak"), labelled("leak")
     assert no.summary["tests"]["sample-news"]["verdict"] == "CLEAN"
@@ -394,7 +405,8 @@ def test_pairs_of_common_words_are_weak_and_labels_say_how_many_are_wrong(tmp_pa
 def test_floor_adds_pairs_below_the_threshold(
     few_titles: leakage.AuditResult, cached: dict[str, Any], few: list[str]
 ) -> None:
-    low = leakage.audit(few, TESTS, **cached, floor=0.7)
+    with planting():
+        low = leakage.audit(few, TESTS, **cached, floor=0.7)
     assert low.candidates["similarity"].min() > 0.7
     assert low.candidates.height > few_titles.candidates.height
     assert low.above().height == few_titles.above().height
