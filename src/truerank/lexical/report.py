@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from truerank.core.result import Summary, place_note, shows, summarises
@@ -49,7 +47,7 @@ def search_table(result: SearchResult) -> Table:
     return Table(
         f"{result.tag}: {model_text(result.model)}",
         heads("topics, searched:,d, rows:,d, fewest:,d, most:,d"),
-        ((str(result.topics["name"]), len(sizes), len(result.run), _whole(sizes.min()), _whole(sizes.max())),),
+        ((str(result.topics["name"]), len(sizes), len(result.run), sizes.min() or 0, sizes.max() or 0),),
         notes=(
             f"Ties: scores with {DECIMALS} decimals, equal ones by document id ascending.",
             f"Analyser: {result.index['analyser']['name']}.",
@@ -62,7 +60,3 @@ def search_table(result: SearchResult) -> Table:
 def _search(result: SearchResult) -> Summary:
     written = {} if result.out is None else {"run": str(result.out)}
     return Summary((search_table(result),), {**result.json(), **written}, notes=place_note("run", result.out))
-
-
-def _whole(value: Any) -> int:
-    return int(value or 0)
