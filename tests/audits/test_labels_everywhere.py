@@ -81,8 +81,7 @@ def store(path: Path) -> Path:
     return store_of(path, load_scheme("leak"), [pair_item(str(at % 3), f"query {at}", at) for at in range(12)], {})
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
-@pytest.mark.parametrize("votes", EXPECTED)
+@pytest.mark.parametrize(("votes", "ending"), [*zip(EXPECTED, ("csv", "tsv", "jsonl", "parquet", "csv"), strict=True)])
 def test_every_reader_gives_the_same_votes(ending: str, votes: Any, tmp_path: Path) -> None:
     path = written(tmp_path / f"labels.{ending}", rows())
     wanted = expected(votes)

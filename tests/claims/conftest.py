@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-DRAWN = ("test_check_files", "test_check_paths", "test_check_sample")
+DRAWN = ("test_check_files", "test_check_sample")
 
 
 @pytest.fixture(autouse=True)

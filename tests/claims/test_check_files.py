@@ -12,8 +12,6 @@ from test_check_claims import collection
 import truerank
 from truerank.claims import data_questions
 from truerank.cli import main
-from truerank.core.figures.export import to_svg
-from truerank.core.figures.forest import ForestRow, forest_plot
 from truerank.errors import InputError
 
 
@@ -145,18 +143,6 @@ def test_options_beside_a_settings_file_replace_it(files: dict[str, str], tmp_pa
     assert truerank.check(tmp_path / "check.yaml").claim.measure == "P@10"  # type: ignore[union-attr]
     changed = truerank.check(tmp_path / "check.yaml", measure="AP", system="plain")
     assert (changed.claim.measure, changed.claim.system) == ("AP", "plain")  # type: ignore[union-attr]
-
-
-def test_marks_of_the_forest_plot_need_no_colour() -> None:
-    def drawn(mark: str) -> str:
-        row = ForestRow("a row", 0.1, 0.0, 0.2, "figures", mark)  # type: ignore[arg-type]
-        svg = to_svg(forest_plot([row], x_label="x", zero=True), name="f", description="d")
-        for colour in ("var(--figure-accent, #9c3a21)", "var(--figure-quiet, #8d8a82)"):
-            svg = svg.replace(colour, "currentColor")
-        return svg
-
-    assert len({drawn(mark) for mark in ("filled", "hollow", "cross", "range")}) == 4
-    assert "figures" in drawn("filled")
 
 
 def test_a_lead_that_a_list_for_all_topics_has_is_an_exception() -> None:

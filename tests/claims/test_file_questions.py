@@ -15,7 +15,7 @@ from truerank.claims import inquiry
 from truerank.claims.conclusion import concluded
 from truerank.claims.results import Check, ClaimAnswer
 
-TOPICS = 1200
+TOPICS = 800
 
 
 Runs = dict[str, dict[str, dict[str, float]]]
@@ -56,7 +56,7 @@ def test_judgments_of_other_topics_are_a_fault_of_all_though_a_sample_was_looked
 
 def test_the_few_topics_that_are_concerned_are_left_out() -> None:
     moved = [f"t{at}" for at in range(TOPICS)]
-    moved[600:640] = [*moved[601:640], moved[600]]
+    moved[400:430] = [*moved[401:430], moved[400]]
     found = _claim(moved)
     assert found.conclusion.word.startswith("HOLDS")
     assert "another topic" in found.conclusion.repairs[0]
@@ -163,8 +163,7 @@ def test_lists_of_one_result_that_nothing_else_has_are_failures(alone: bool) -> 
     assert (told in found.answer("files").consequence) == alone
 
 
-@pytest.mark.parametrize("share", [0.25, 0.5, 0.52, 0.7, 1.0])
-@pytest.mark.parametrize("whole", [(10, 10), (6, 9)])
+@pytest.mark.parametrize(("share", "whole"), [(0.25, (10, 10)), (0.5, (6, 9)), (0.52, (10, 10)), (1.0, (6, 9))])
 def test_lists_that_were_cut_make_no_lead_whatever_their_share(share: float, whole: tuple[int, int]) -> None:
     """The median of lists of which some were cut is anywhere between the two depths."""
     draw = random.Random(11)

@@ -105,7 +105,6 @@ def stepped(second: Grades, step: int) -> Grades:
     ("second", "fault"),
     [
         (stepped(again(every, moody(0.1), 0.25), 1), "1 row below them in the order of the file"),
-        (stepped(again(every, moody(0.1), 0.25), -2), "2 rows above them in the order of the file"),
         (stepped(again(every, moody(0.1), 0.25), 7), "not shown to agree with the first beyond chance"),
     ],
 )
@@ -117,7 +116,7 @@ def test_second_grades_that_are_not_those_of_their_pairs_are_named_and_make_no_e
     assert fault in found.evidence and fault in found.remark and "its own pair" in found.settles
 
 
-@pytest.mark.parametrize(("rate", "share"), [(0.3, 0.5), (0.4, 0.02), (0.3, 0.02)])
+@pytest.mark.parametrize(("rate", "share"), [(0.3, 0.5), (0.4, 0.02)])
 def test_poor_agreement_and_few_pairs_are_no_fault(rate: float, share: float) -> None:
     found, word = answer(again(every, moody(rate), share))
     assert (found.word in {"CANNOT TELL", "MORE THAN WRONG JUDGMENTS"}, word) == (True, "HOLDS")

@@ -14,7 +14,7 @@ import pytest
 import truerank
 from truerank.cli import main
 from truerank.cli.commands import COMMANDS
-from truerank.cli.declarations import Command, command_at, flag_of
+from truerank.cli.declarations import Command, command_at
 from truerank.cli.rules import rules
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
@@ -94,10 +94,6 @@ def test_results_are_equal_by_what_they_hold() -> None:
     assert one == same and one != other
 
 
-def test_flags() -> None:
-    assert [flag_of(name) for name in ("block_size", "k", "set_")] == ["--block-size", "-k", "--set"]
-
-
 def test_errors_name_options_as_the_caller_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     qrels, run, out = {"1": {"a": 1}}, {"1": {"a": 0.5}}, tmp_path / "out"
     out.mkdir()
@@ -175,15 +171,6 @@ def test_commands_of_one_machine_say_that_they_have_no_engine(
     assert "truerank index: works on one machine and has no --engine" in capsys.readouterr().err
 
 
-def test_the_help_has_panels_ranges_and_defaults(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["track", "report", "--help-all"])
-    text = " ".join(capsys.readouterr().out.split())
-    assert ended.value.code == 0
-    for part in ("How runs are scored", "[at least 1]", "[default: trec_eval]", "Examples", "--baseline-category"):
-        assert part in text
-
-
 def test_rare_options_are_shown_by_help_all(capsys: pytest.CaptureFixture[str]) -> None:
     texts = []
     for flag in ("--help", "--help-all"):
@@ -196,25 +183,6 @@ def test_rare_options_are_shown_by_help_all(capsys: pytest.CaptureFixture[str]) 
     number = int(re.search(r"^(\d+) more options: truerank check --help-all", texts[0], re.MULTILINE)[1])  # type: ignore[index]
     flags = [set(re.findall(r"^[│|][ *]+(--[a-z-]+)", text, re.MULTILINE)) for text in texts]
     assert len(flags[1] - flags[0]) == number
-
-
-def test_notebook_forms_give_the_same_scores() -> None:
-    import polars as pl
-
-    qrels, run = {"1": {"a": 1, "b": 0}, "2": {"c": 2}}, {"1": {"a": 0.5, "b": 0.7}, "2": {"c": 1.0}}
-    expected = truerank.evaluate(qrels, run, "nDCG@10")
-    rows = [(topic, doc, grade) for topic, docs in qrels.items() for doc, grade in docs.items()]
-    scores = [(topic, doc, score) for topic, docs in run.items() for doc, score in docs.items()]
-    frames = (
-        pl.DataFrame(rows, schema=["query_id", "doc_id", "relevance"], orient="row"),
-        pl.DataFrame(scores, schema=["qid", "docno", "score"], orient="row"),
-    )
-    assert truerank.evaluate(*frames, "nDCG@10").mean.tolist() == expected.mean.tolist()
-    assert truerank.evaluate(qrels, {"mine": run}, "nDCG@10").runs == ("mine",)
-    assert expected.runs == ("run",)
-    assert "nDCG@10" in repr(expected) and "<table>" in expected._repr_html_()
-    with pytest.raises(InputError, match="cannot read"):
-        truerank.evaluate(3, run)
 
 
 def test_the_front_door_shows_the_commands() -> None:

@@ -81,13 +81,6 @@ def test_no_help_waits_for_what_the_work_needs() -> None:
     assert done.stdout.split() == [str(len(COMMANDS))]
 
 
-def test_a_command_is_found_where_its_values_look_like_a_call_for_help(tmp_path: Path) -> None:
-    """Then its help was built, and it runs all the same."""
-    words = [sys.executable, "-m", "truerank", "check", "--", "--help"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr.partition(":")[0]) == (2, "--help")
-
-
 def test_no_command_waits_for_numerical_functions() -> None:
     """SciPy's special functions bring a quarter of a second of NumPy's Fortran compiler and test tools."""
     code = "import sys; from importlib import import_module as bring; from truerank.cli.commands import COMMANDS; "

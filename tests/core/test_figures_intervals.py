@@ -31,11 +31,6 @@ def test_the_same_bytes_and_all_words() -> None:
         assert f"<!-- {word} -->" in drawn()
 
 
-def test_groups_differ_in_shape() -> None:
-    """Whoever prints in black and white tells groups apart: another mark, not another colour."""
-    assert drawn(("good", "bad")) != drawn(("bad", "good"))
-
-
 ROWS = (
     ForestRow("nDCG@10", mark=None, bold=True),
     ForestRow("bm25", 0.1, -0.1, 0.3, "+0.10", "hollow"),
@@ -50,28 +45,12 @@ def forest(rows: tuple[ForestRow, ...] = ROWS, *, narrow: bool = False) -> Figur
     return forest_plot(rows, x_label="difference", line=0.0, line_label="bm25", meanings=meanings, narrow=narrow)
 
 
-def test_a_forest_has_its_names_words_and_groups_in_order() -> None:
-    names = [label.get_text() for label in forest().axes[0].get_yticklabels()]
-    assert names == ["nDCG@10", "bm25", "dense", "AP", "dense"]
-    svg = to_svg_file(forest(), name="x", description="rows")
-    for word in ("+0.10", "+0.40 $†$", "no test", "dashed: bm25", "significant", "not significant", "difference"):
-        assert f"<!-- {word} -->" in svg
-    assert svg == to_svg_file(forest(), name="x", description="rows")
-
-
 def test_a_forest_draws_each_interval_where_it_is() -> None:
     bars = [bar for one in forest().axes[0].collections for bar in one.get_segments()]
     assert [(bar[:, 0].tolist(), bar[:, 1].tolist()) for bar in bars] == [
         ([-0.1, 0.3], [1.0, 1.0]),
         ([0.2, 0.6], [2.0, 2.0]),
     ]
-
-
-def test_filled_marks_differ_from_hollow_ones() -> None:
-    def plot(rows: tuple[ForestRow, ...]) -> str:
-        return to_svg_file(forest_plot(rows, x_label="difference"), name="x", description="")
-
-    assert plot(tuple(row._replace(mark=row.mark and "hollow") for row in ROWS)) != plot(ROWS)
 
 
 def test_the_narrow_layout_has_the_same_words_and_intervals() -> None:

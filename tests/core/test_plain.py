@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 import pytest
 
-from truerank.arrays import frame_schema
 from truerank.core.plain import picked, plain
 
 
@@ -57,10 +55,3 @@ def test_parts_of_a_value_by_their_names() -> None:
     assert picked(value, "own, least=ends.low, json=own.json") == expected
     with pytest.raises(AttributeError):
         picked(value, "own, absent")
-
-
-def test_a_schema_is_read_from_a_text() -> None:
-    schema = frame_schema("topic_id doc_id: String, rank: Int64")
-    assert list(schema.items()) == [("topic_id", pl.String), ("doc_id", pl.String), ("rank", pl.Int64)]
-    with pytest.raises(ValueError, match="'rank' have no type"):
-        frame_schema("topic_id: String, rank")

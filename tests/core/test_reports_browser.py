@@ -12,7 +12,6 @@ from reports_sample import made_result
 from truerank.audits.leakage.report import render
 from truerank.core.listings import Listing, ListingColumn
 from truerank.core.page import Page, Section
-from truerank.core.tables import Column, Table
 
 HOSTILE = (
     "<script>window.pwned = 1</script>",
@@ -95,36 +94,6 @@ def test_marks_are_those_of_the_static_page(browser, report):
     assert sum(map(len, without)) > 15
 
 
-def test_marks_agree_on_difficult_words(browser, tmp_path):
-    left = (
-        "U.S. drug laws",
-        "lyme disease dogs",
-        "don't stop",
-        "cafe\u0301 menu",
-        "C++ or C#",
-        "हिन्दी फिल्म",
-        "R.E.M band",
-        "e.g. a.b",
-    )
-    right = (
-        "us drug law's",
-        "lymedisease dog",
-        "dont STOPPING",
-        "café menus",
-        "c++ c",
-        "हिन्दी गीत",
-        "rem bands",
-        "eg ab.",
-    )
-    columns = (ListingColumn("left", "Topic", left), ListingColumn("right", "Query", right))
-    path = tmp_path / "marks.html"
-    listing = Listing("list", "Pairs.", columns, ("pair", "pairs"), compared=("left", "right"))
-    path.write_text(Page("Marks", "", "", (), (Section("one", "One", (listing,)),)).html(), encoding="utf-8")
-    marks = "cells => cells.map(cell => cell.innerHTML)"
-    static, live = (opened(browser, path, java_script_enabled=script) for script in (False, True))
-    assert live.locator("tbody bdi").evaluate_all(marks) == static.locator("tbody bdi").evaluate_all(marks)
-
-
 def test_without_scripts_the_first_rows_are_there(browser, report):
     page = opened(browser, report, java_script_enabled=False)
     assert page.locator("tbody tr[role=row]").count() == 200
@@ -168,14 +137,6 @@ def test_filters_narrow_the_list_and_stand_in_the_address(browser, report):
     again.locator("button[data-action=reset]").click()
     settled(again, "300 pairs")
     assert again.url.endswith("#list")
-
-
-def test_a_topic_is_found_by_its_id(browser, report):
-    topic = made_result().candidates["topic_id"][0]
-    page = opened(browser, report)
-    page.fill("input[name=topic_id]", topic)
-    settled(page, f"{made_result().candidates.filter(topic_id=topic).height} of 300 pairs.")
-    assert set(column(page, "Topic")) == {topic}
 
 
 def test_pages_turn(browser, report):
@@ -224,16 +185,6 @@ def test_a_saved_text_is_no_formula(browser, tmp_path):
     assert {row[1] for row in rows} == {"-1.5"}
 
 
-def test_paper_gets_the_filtered_list_and_open_facts(browser, report):
-    page = opened(browser, report)
-    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert page.locator("tbody tr[role=row]").count() == 300
-    assert page.locator("thead button").count() == 0
-    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
-    assert page.locator("tbody tr[role=row]").count() == 25
-    assert page.locator("th[data-key] button").count() == 11
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_telephone_needs_no_sideways_scrolling(browser, report, scheme):
     page = opened(browser, report, viewport={"width": 390, "height": 844}, color_scheme=scheme)
@@ -243,49 +194,6 @@ def test_a_telephone_needs_no_sideways_scrolling(browser, report, scheme):
     page.select_option("[data-sort]", "topic_id")
     topics = [int(topic) for topic in column(page, "Topic")]
     assert topics == sorted(topics)
-
-
-def long_table(rows: int) -> Table:
-    return Table("Runs.", (Column("run"), Column("score")), tuple((f"run-{row}", row / 10) for row in range(rows)))
-
-
-def test_a_long_table_is_folded_and_filtered(browser, tmp_path):
-    path = tmp_path / "page.html"
-    section = Section("one", "One", (long_table(30), long_table(16)))
-    path.write_text(Page("Folded", "", "", (), (section,)).html(), encoding="utf-8")
-    page = opened(browser, path)
-    rows = page.locator(".table").first.locator("tbody tr:visible")
-    assert [rows.count(), page.locator(".table").last.locator("tbody tr:visible").count()] == [12, 16]
-    assert page.locator(".fold").count() == 1
-    button = page.locator(".fold button")
-    button.focus()
-    page.keyboard.press("Enter")
-    assert (rows.count(), button.get_attribute("aria-expanded")) == (30, "true")
-    page.keyboard.press("Enter")
-    page.fill(".fold input", "RUN-2")
-    assert rows.locator("th").all_inner_texts() == ["run-2", *(f"run-{row}" for row in range(20, 30))]
-    assert page.locator(".fold [role=status]").inner_text() == "11 of 30 rows"
-    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert rows.count() == 30
-    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
-    assert rows.count() == 11
-    assert page.complaints == []
-    static = opened(browser, path, java_script_enabled=False)
-    assert static.locator(".table").first.locator("tbody tr:visible").count() == 30
-
-
-def test_the_width_of_the_screen_is_used(browser, tmp_path):
-    """Two narrow tables stand side by side where there is room, and below each other on a telephone."""
-    path = tmp_path / "page.html"
-    section = Section("one", "One", (long_table(3), long_table(3)))
-    path.write_text(Page("Wide", "", "", (), (section,)).html(), encoding="utf-8")
-    tops = "tables => tables.map(table => table.getBoundingClientRect().top)"
-    wide, narrow = (
-        opened(browser, path, viewport={"width": width, "height": 800}).locator(".table").evaluate_all(tops)
-        for width in (1200, 390)
-    )
-    assert wide[0] == wide[1]
-    assert narrow[0] < narrow[1]
 
 
 @pytest.mark.slow

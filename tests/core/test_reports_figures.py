@@ -36,13 +36,6 @@ def test_a_value_on_the_threshold_is_not_above_it():
     assert (below.edges[-1], above.edges[0]) == pytest.approx((0.91, 0.91))
 
 
-def test_labels_name_unit_and_number():
-    axes = bars().axes[0]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("cosine similarity", "pairs (log scale), n = 6")
-    assert curve().axes[0].get_ylabel() == "precision, n = 80 labels"
-    assert stack().axes[0].get_title(loc="left") == "robust04, n = 6"
-
-
 @pytest.mark.parametrize("make", [bars, curve, stack])
 def test_svg_is_inert_and_takes_its_ink_from_the_page(make):
     svg = to_svg(make(), name="one", description='What "it" <shows>')
@@ -55,16 +48,6 @@ def test_svg_is_inert_and_takes_its_ink_from_the_page(make):
     assert all(link.startswith("#one-") for link in links)
     assert set(re.findall('https?://[^"]+', svg)) == {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
     assert all(identifier.startswith("one-") for identifier in re.findall(r'\bid="([^"]+)"', svg))
-
-
-def test_words_stay_words():
-    svg = to_svg(stack(), name="stack", description="")
-    assert "<!-- threshold 0.91 -->" in svg
-    assert "<!-- $core$_17, n = 3 -->" in svg
-
-
-def test_an_empty_series_has_a_figure():
-    assert "<!-- pairs (log scale), n = 0 -->" in to_svg(bars(np.float32([])), name="nothing", description="")
 
 
 def test_the_same_figure_has_the_same_bytes_in_another_process():
@@ -87,13 +70,6 @@ def test_the_same_figure_has_the_same_bytes_in_another_process():
 def digest():
     parts = [to_svg(make(), name="x", description="").encode() + to_pdf(make()) for make in (bars, curve, stack)]
     return hashlib.sha256(b"".join(parts)).hexdigest()
-
-
-def test_pdf_has_no_date():
-    pdf = to_pdf(bars())
-    assert pdf.startswith(b"%PDF-")
-    assert b"CreationDate" not in pdf
-    assert b"ModDate" not in pdf
 
 
 def test_the_users_settings_are_neither_read_nor_changed():

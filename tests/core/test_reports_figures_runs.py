@@ -78,42 +78,6 @@ def test_neighbouring_colours_are_seen_on_light_and_dark():
         assert min(light, dark) > 2.5, look.colour
 
 
-def test_every_group_says_its_number_and_its_best():
-    found = words(groups())
-    for expected in ("nnlm", "n = 2", "best_run", "0.7000, +40.0 %", "best trad", "n = 1", "nDCG@10, n = 3 runs"):
-        assert expected in found
-
-
-def test_the_best_of_each_kind_is_named_in_every_panel():
-    found = words(order())
-    assert [word for word in found if word.startswith("0.") and len(word) == 6] == [
-        "0.4000", "0.2000", "0.1000", "0.5000",
-    ]  # fmt: skip
-    assert found.count("best fullrank") == found.count("best rerank") == 2
-    assert "runs by nDCG@10, n = 3 runs" in found
-
-
-def test_panels_that_share_series_share_a_legend():
-    shared, apart = clouds(), clouds("c")
-    assert len(shared.legends) == 1
-    assert len(apart.legends) == 0
-    assert [len(axes.get_legend().get_texts()) for axes in apart.axes] == [2, 1]
-    assert "τ: 0.5 $x$" in words(shared)
-
-
-@pytest.mark.parametrize(("number", "named"), [(5, True), (120, True), (121, False)])
-def test_topics_are_named_while_there_is_room(number, named):
-    found = words(pairs(number))
-    assert ("topic 0" in found) == named
-    assert any(f"n = {number}" in word for word in found)
-
-
-def test_wins_and_losses_are_drawn_in_different_lines():
-    lines = pairs().axes[0].collections
-    assert [len(one.get_segments()) for one in lines] == [2, 2]
-    assert lines[0].get_linestyle() != lines[1].get_linestyle()
-
-
 @pytest.mark.parametrize("make", [groups, order, clouds, pairs])
 def test_files_and_pages_hold_the_same_figure(make):
     svg, pdf = to_files(make(), name="one", description="What it shows")

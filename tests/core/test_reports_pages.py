@@ -2,7 +2,6 @@ import base64
 import hashlib
 import json
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from importlib import resources
 
@@ -127,73 +126,9 @@ def test_a_bound_holds_from_the_start():
     assert Listing("list", "", (column,), ("pair", "pairs")).first_rows() == [1]
 
 
-def test_repeated_texts_are_stored_once():
-    columns = json.loads(listing(6).data())["columns"]
-    assert (columns[1]["dictionary"], columns[1]["codes"]) == (["lyme disease"], [0] * 6)
-    assert columns[2]["values"][5] == "lyme diseases 5"
-    assert columns[3]["values"][1] == 0.901
-
-
-def test_static_rows_mark_differing_words():
-    html = page(listing(1)).html()
-    assert '<bdi>lyme <mark class="inflected">diseases</mark> <mark class="other">0</mark></bdi>' in html
-
-
-def test_static_rows_say_how_many_there_are():
-    assert (
-        "The first 200 of 1,000 pairs; all of them are in all.parquet."
-        in page(listing(1000, whole="all.parquet")).html()
-    )
-    assert re.search(r'role="status">3 pairs\.</p>', page(listing(3)).html())
-
-
-def test_many_values_are_typed_few_are_chosen():
-    assert '<input name="topic" list="list-topic"' in page(listing(200)).html()
-    assert '<option value="301">301 (2)</option>' in page(listing(4)).html()
-
-
 def test_columns_have_one_length():
     with pytest.raises(ValueError, match="different lengths"):
         Listing("list", "", (ListingColumn("a", "A", ["x"]), ListingColumn("b", "B", [])), ("pair", "pairs"))
-
-
-def test_facts_show_nested_values():
-    html = page(Facts("Inputs", {"seed": 3, "on": True, "none": None, "files": [{"name": "a", "rows": 2}]})).html()
-    assert "<dt>seed</dt><dd><bdi>3</bdi></dd>" in html
-    assert "<dt>on</dt><dd><bdi>yes</bdi></dd>" in html
-    assert '<th scope="row">a</th><td>2</td>' in html
-
-
-def test_verdicts_have_badges_and_figures_have_none():
-    verdicts = (
-        Verdict("CLEAN", "Nothing.", subject="robust04", level="good"),
-        Verdict("+2.7 %", "Better.", subject="prf", level="good"),
-    )
-    html = page(verdicts=verdicts).html()
-    assert html.count('<p class="badge">') == html.count('<p class="figure">') == 1
-    assert '<p class="figure">+2.7 %</p>' in html
-
-
-def test_many_findings_are_folded_away():
-    verdicts = tuple(Verdict("CLEAN", "Nothing.", subject=f"set {number}", level="good") for number in range(15))
-    html = page(verdicts=verdicts).html()
-    assert "<summary>3 more findings</summary>" in html
-    assert html.count("<article") == 15
-
-
-def test_files_are_linked_at_the_top_by_folder():
-    names = ("summary.json", "tables/a b.csv", "tables/a b.tex", "figures/x.svg", "manifest.json")
-    html = replace(page(), files=names).html()
-    links = [attributes["href"] for tag, attributes in Tags(html).seen if tag == "a" and "href" in attributes]
-    files = ["summary.json", "manifest.json", "tables/a%20b.csv", "tables/a%20b.tex", "figures/x.svg"]
-    assert [link for link in links if not link.startswith("#")] == files
-    assert "<summary>tables (2)</summary>" in html
-    assert html.index("summary.json") < html.index("<main")
-
-
-def test_a_tall_figure_is_folded_away():
-    drawings = [Drawing(f'<svg viewBox="0 0 100 {height}"></svg>', "A figure.") for height in (150, 170)]
-    assert page(*drawings).html().count("<summary>Show the figure</summary>") == 1
 
 
 def luminance(colour):

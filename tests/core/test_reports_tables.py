@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
-from truerank.core.tables import Column, Table, escape_html, escape_latex, is_formula
+from truerank.core.tables import Column, Table, escape_latex, is_formula
 from truerank.core.views import heads
 from truerank.text.normalising import normalise
 
@@ -58,18 +58,6 @@ def test_text_too_wide_is_cut_between_groups_with_the_names_repeated():
     ]
 
 
-def test_text_cuts_a_group_only_if_it_is_wider_than_the_line():
-    unions = [line for line in LEAKS.text(24).splitlines() if line.startswith("Union")]
-    assert unions == ["Union       53   151", "Union       181  3,960", "Union         7     –"]
-
-
-def test_text_wraps_words_and_drops_terminal_sequences():
-    table = Table(
-        "", (Column("Query"), Column("n", align="right", format=",d")), (("\x1b[31mlyme disease in dogs", 7),)
-    )
-    assert table.text(18) == "Query            n\n------------------\n[31mlyme         7\ndisease in dogs\n"
-
-
 def test_text_counts_terminal_cells():
     table = Table("", (Column("Query"), Column("n", align="right")), (("東京", 1), ("abcd", 2)))
     assert table.text().splitlines()[-2:] == ["東京   1", "abcd   2"]
@@ -79,11 +67,6 @@ def test_text_counts_terminal_cells():
 def test_text_fits_the_width(rows, width):
     table = Table("A title.", (Column("One"), Column("Two"), Column("n", ("Count",), "right", ",d")), tuple(rows))
     assert all(cell_len(line) <= width for line in table.text(width).splitlines())
-
-
-def test_markdown_joins_headings():
-    table = Table("Counts.", (Column("Field"), Column("T", ("MSM",), "right", ",d")), (("a|b *c*", 1234),))
-    assert table.markdown() == "**Counts.**\n\n| Field | MSM · T |\n| :--- | ---: |\n| a\\|b \\*c\\* | 1,234 |\n"
 
 
 @given(TEXTS)
@@ -171,30 +154,6 @@ def test_html_shows_the_text_and_nothing_else(text):
     allowed = "".join("\ufffd" if re.match("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]", c) else c for c in text)
     assert parser.cells[1].rstrip("\n") == allowed.rstrip("\n")
     assert {tag for tag, _ in parser.tags} <= {"table", "thead", "tr", "th", "tbody", "bdi"}
-
-
-def test_html_headings_have_scopes_and_spans():
-    parser = Cells()
-    parser.feed(LEAKS.html())
-    heads = [(a.get("scope"), a.get("colspan"), a.get("rowspan")) for tag, a in parser.tags if tag == "th"]
-    assert heads[:6] == [
-        ("col", None, "3"),
-        ("colgroup", "4", None),
-        ("colgroup", "2", None),
-        ("colgroup", "2", None),
-        ("colgroup", "2", None),
-        ("colgroup", "2", None),
-    ]
-    assert heads[-2:] == [("row", None, None)] * 2
-    assert '<tr class="rule"><th scope="row">Union</th>' in LEAKS.html()
-
-
-def test_html_isolates_marks_of_direction():
-    assert "<bdi>\u202eabc</bdi>" in Table("", (Column("a"),), (("\u202eabc",),)).html()
-
-
-def test_escaping_replaces_what_html_forbids():
-    assert escape_html("a\x00\ud800<\"'") == "a\ufffd\ufffd&lt;&quot;&#x27;"
 
 
 def test_missing_and_undefined_numbers_are_dashes():

@@ -64,24 +64,12 @@ def test_every_benchmark_has_a_page_and_the_data_alone_are_kept() -> None:
     assert {path.name for path in FOLDER.iterdir()} == {"gallery.csv", "gallery.json", "gallery.svg"}
 
 
-def test_the_page_of_mteb_has_its_figures() -> None:
-    assert "| models | 273 |" in PAGES["mteb.md"] and "](mteb.md)" in PAGES["index.md"]
-
-
 def test_columns_are_documented() -> None:
     rows = [*csv.DictReader((FOLDER / "gallery.csv").open(encoding="utf-8"))]
     content = json.loads((FOLDER / "gallery.json").read_text(encoding="utf-8"))
     assert list(rows[0]) == list(files.COLUMNS) == list(content["columns"])
     assert len(rows) == sum(len(one.versions) for one in BENCHMARKS)
     assert all(row["truerank"] == content["truerank"] and row["command"].startswith("truerank ") for row in rows)
-
-
-def test_the_index_works_without_a_script_and_loads_nothing() -> None:
-    text = PAGES["index.md"]
-    table = [line for line in text.splitlines() if line.startswith("| [")]
-    assert len(table) == sum(len(one.versions) for one in BENCHMARKS)
-    assert not re.search(r"(?:src|href|url\()\s*=?\s*[\"']?(?:https?:)?//", text)
-    assert "<script" not in text
 
 
 @pytest.fixture(scope="module")
@@ -159,19 +147,6 @@ def test_the_same_bytes_twice(made: tuple[Path, Any], tmp_path: Path) -> None:
         written.append(json.dumps([facts, text, *gallery.fingerprints(made[1][0], made[0])]))
     assert written[0] == written[1] and "never reads the query" in written[0]
     assert tuple(sections(text)) == SECTIONS
-
-
-def test_neighbours_and_the_best(tmp_path: Path) -> None:
-    scores = [0.9, 0.8, 0.7995, 0.5]
-    (tmp_path / "board.csv").write_text(
-        "run,NDCG@10\n" + "".join(f"r{at},{score}\n" for at, score in enumerate(scores)), encoding="utf-8"
-    )
-    one = gallery.Benchmark("p", "P", "f", "s", (), board="board.csv")
-    found = gallery.board_facts(one, None, 50, tmp_path)
-    assert found["neighbours"] == 3 and found["systems"] == 4
-    # The smallest differences of 50 topics are 0.061, 0.081 and 0.101.
-    assert found["apart"] == {"0.15": 2, "0.20": 2, "0.25": 1}
-    assert found["near_best"] == {"0.15": 0, "0.20": 0, "0.25": 2}
 
 
 @pytest.mark.shared

@@ -66,6 +66,10 @@ class Miniature:
     def out(self, name: str) -> str:
         return str(self.folder / name)
 
+    def given(self, runs: int = 6) -> str:
+        """Runs, as a command takes them."""
+        return " ".join(f"--run {run}" for run in self.runs[:runs])
+
     def lines(self, name: str, lines) -> str:
         (self.folder / name).write_text("".join(f"{line}\n" for line in lines))
         return str(self.folder / name)
@@ -79,29 +83,18 @@ class Miniature:
         return str(self.folder / name)
 
 
-def called(*words: str) -> None:
+def called(line: str) -> None:
     with pytest.raises(SystemExit) as ended:
-        main([*words])
-    assert ended.value.code == 0, words
+        main(line.split())
+    assert ended.value.code == 0, line
 
 
 def nearest_queries(mini: Miniature) -> None:
-    given = (
-        "leakage",
-        "audit",
-        "--train",
-        mini.queries,
-        "--train",
-        mini.orcas,
-        "--test",
-        mini.test,
-        "--encoder",
-        "packaged",
-    )
+    given = f"leakage audit --train {mini.queries} --train {mini.orcas} --test {mini.test} --encoder packaged"
     variants = mini.write("variants.tsv", [(topic, f"{text} again") for topic, text in mini.topics.items()])
-    name = Path(mini.test).name
-    called(*given, "--topic", "3", "--out", mini.out("one"))
-    called(*given, "--variants", f"{name.removesuffix('.tsv.gz')}={variants}", "--out", mini.out("all"))
+    name = Path(mini.test).name.removesuffix(".tsv.gz")
+    called(f"{given} --topic 3 --out {mini.out('one')}")
+    called(f"{given} --variants {name}={variants} --out {mini.out('all')}")
     found = json.loads((mini.folder / "all" / "summary.json").read_text())
     assert "93" in (mini.folder / "one" / "report.html").read_text() and found
 
@@ -110,117 +103,45 @@ def threshold(mini: Miniature) -> None:
     draw = random.Random(1)
     labels = [
         {
-            "id": f"p{number}",
-            "topic_id": "1",
-            "query_text": f"q {number}",
-            "query_id": str(number),
-            "similarity": 0.8 + number / 1000,
-            "label": "leak" if draw.random() < number / 150 else "no leak",
+            "id": f"p{number}", "topic_id": "1", "query_text": f"q {number}", "query_id": str(number),
+            "similarity": 0.8 + number / 1000, "label": "leak" if draw.random() < number / 150 else "no leak",
         }
         for number in range(199)
-    ]
-    file = mini.lines("labels.jsonl", map(json.dumps, labels))
-    called("leakage", "calibrate", "--labels", file)
+    ]  # fmt: skip
+    called(f"leakage calibrate --labels {mini.lines('labels.jsonl', map(json.dumps, labels))}")
 
 
 def track_sizes(mini: Miniature) -> None:
-    called(
-        "track",
-        "report",
-        "--run",
-        mini.runs[0],
-        "--qrels",
-        mini.qrels,
-        "--collection",
-        mini.docs,
-        "--queries",
-        mini.queries,
-        "--out",
-        mini.out("report"),
-    )
+    given = f"track report --run {mini.runs[0]} --qrels {mini.qrels} --collection {mini.docs} --queries {mini.queries}"
+    called(f"{given} --out {mini.out('report')}")
     assert any(",40" in file.read_text() for file in (mini.folder / "report" / "tables").glob("*.csv"))
 
 
 def track_candidates(mini: Miniature) -> None:
-    called(
-        "track",
-        "candidates",
-        "--run",
-        mini.runs[0],
-        "--topics",
-        mini.test,
-        "-k",
-        "10",
-        "--out",
-        mini.out("top10.tsv.gz"),
-    )
+    called(f"track candidates --run {mini.runs[0]} --topics {mini.test} -k 10 --out {mini.out('top10.tsv.gz')}")
     text = gzip.decompress((mini.folder / "top10.tsv.gz").read_bytes()).decode()
     assert len(text.splitlines()) == 1 + 10 * TOPICS
 
 
 def track_topics(mini: Miniature) -> None:
-    runs = [word for run in mini.runs for word in ("--run", run)]
-    called(
-        "track",
-        "report",
-        *runs,
-        "--qrels",
-        mini.qrels,
-        "--metadata",
-        mini.metadata,
-        "--topics",
-        mini.test,
-        "--out",
-        mini.out("report"),
-    )
+    given = f"track report {mini.given()} --qrels {mini.qrels} --metadata {mini.metadata} --topics {mini.test}"
+    called(f"{given} --out {mini.out('report')}")
     assert list((mini.folder / "report" / "figures").glob("*.svg"))
 
 
 def pool_simulation(mini: Miniature) -> None:
-    runs = [word for run in mini.runs for word in ("--run", run)]
-    called(
-        "pool",
-        "simulate",
-        *runs,
-        "--qrels",
-        mini.qrels,
-        "--topics",
-        mini.test,
-        "--docs",
-        mini.docs,
-        "--metadata",
-        mini.metadata,
-        "--depth",
-        "3",
-        "--trials",
-        "1",
-        "--out",
-        mini.out("simulation"),
-    )
+    given = f"pool simulate {mini.given()} --qrels {mini.qrels} --topics {mini.test} --docs {mini.docs}"
+    called(f"{given} --metadata {mini.metadata} --depth 3 --trials 1 --out {mini.out('simulation')}")
     assert (mini.folder / "simulation" / "report.html").is_file()
 
 
 def versions(mini: Miniature) -> None:
     files = transfer_example.write(mini.folder / "versions")
-    given = [word for name, place in files.versions.items() for word in ("--version", f"{name}={place}")]
-    called("transfer", "match", *given, "--qrels", files.qrels, "--out", mini.out("matched"))
-    called(
-        "transfer",
-        "scan",
-        *given,
-        "--qrels",
-        files.qrels,
-        "--topics",
-        files.topics,
-        "--matched",
-        mini.out("matched"),
-        "--model",
-        "bm25",
-        "--split",
-        "sliding:30:15",
-        "--out",
-        mini.out("scan"),
-    )
+    given = " ".join(f"--version {name}={place}" for name, place in files.versions.items())
+    given += f" --qrels {files.qrels}"
+    called(f"transfer match {given} --out {mini.out('matched')}")
+    more = f"--topics {files.topics} --matched {mini.out('matched')} --model bm25 --split sliding:30:15"
+    called(f"transfer scan {given} {more} --out {mini.out('scan')}")
 
 
 def carried(mini: Miniature) -> None:
@@ -228,53 +149,21 @@ def carried(mini: Miniature) -> None:
     mapping = mini.write(
         "mapping.tsv", [("passage", "document"), *((f"{topic}-0", f"D{topic}") for topic in mini.topics)]
     )
-    called(
-        "transfer",
-        "carry",
-        "--qrels",
-        passages,
-        "--mapping",
-        mapping,
-        "--expert-qrels",
-        mini.qrels,
-        "--out",
-        mini.out("carried.qrels"),
-    )
+    given = f"transfer carry --qrels {passages} --mapping {mapping} --expert-qrels {mini.qrels}"
+    called(f"{given} --out {mini.out('carried.qrels')}")
     assert len((mini.folder / "carried.qrels").read_text().splitlines()) == TOPICS
 
 
 def equivalents(mini: Miniature) -> None:
-    runs = [word for run in mini.runs for word in ("--run", run)]
-    called(
-        "collection",
-        "audit",
-        "--docs",
-        mini.docs,
-        "--topics",
-        mini.test,
-        "--qrels",
-        mini.qrels,
-        *runs,
-        "--out",
-        mini.out("audit"),
-    )
+    given = f"collection audit --docs {mini.docs} --topics {mini.test} --qrels {mini.qrels} {mini.given()}"
+    called(f"{given} --out {mini.out('audit')}")
     assert (mini.folder / "audit" / "report.html").is_file()
 
 
 def assessors(mini: Miniature) -> None:
-    runs = [word for run in mini.runs for word in ("--run", run)]
     lines = (f"{topic} 0 D{key} {int(key < int(topic))}" for topic in mini.topics for key in range(12))
-    called(
-        "judge",
-        "audit",
-        "--people",
-        mini.qrels,
-        "--model",
-        mini.lines("model.qrels", lines),
-        *runs,
-        "--out",
-        mini.out("judges"),
-    )
+    given = f"judge audit --people {mini.qrels} --model {mini.lines('model.qrels', lines)} {mini.given()}"
+    called(f"{given} --out {mini.out('judges')}")
     assert (mini.folder / "judges" / "report.html").is_file()
 
 
@@ -293,36 +182,15 @@ def answers(mini: Miniature) -> None:
             columns[name][str(place)] = value
     log = mini.folder / "train_v2.1.json.gz"
     log.write_bytes(gzip.compress(json.dumps(columns).encode()))
-    called(
-        "survivorship",
-        "map",
-        "--log",
-        str(log),
-        "--docs",
-        mini.passages,
-        "--later",
-        mini.passages,
-        "--out",
-        mini.out("map"),
-    )
+    called(f"survivorship map --log {log} --docs {mini.passages} --later {mini.passages} --out {mini.out('map')}")
     assert (mini.folder / "map" / "mapping.parquet").is_file()
 
 
 def depths(mini: Miniature) -> None:
     shallow = mini.lines("dev-1.qrels", (f"{topic} 0 D{topic} 1" for topic in list(mini.topics)[:4]))
     deep = mini.lines("dev.qrels", (f"{topic} 0 D{topic} 1" for topic in mini.topics))
-    runs = [word for run in mini.runs[:4] for word in ("--run", run)]
-    called(
-        "survivorship",
-        "evaluate",
-        *runs,
-        "--qrels",
-        f"1={shallow}",
-        "--qrels",
-        f"all={deep}",
-        "--out",
-        mini.out("scores"),
-    )
+    given = f"survivorship evaluate {mini.given(4)} --qrels 1={shallow} --qrels all={deep}"
+    called(f"{given} --out {mini.out('scores')}")
     assert (mini.folder / "scores" / "scores.parquet").is_file()
 
 

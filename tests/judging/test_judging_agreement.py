@@ -20,7 +20,6 @@ from truerank.errors import InputError
 from truerank.judging import Annotator, Store, load_scheme
 from truerank.judging.agreement import agreement
 from truerank.judging.coefficients import Coefficients, drawn_weights, interval
-from truerank.judging.definitions import definitions
 from truerank.judging.ratings import read_ratings
 
 #: Four annotators, twelve items, grades 0 to 3, -1 where nothing was said; made up.
@@ -347,24 +346,6 @@ def test_models_are_never_mixed_in_silently(tmp_path: Path) -> None:
     assert "leak: Leak or no leak" in repr(only)
     with pytest.raises(InputError, match="there is nobody, and the model robot"):
         agreement(path, annotators=["robot"])
-
-
-@pytest.mark.parametrize(
-    ("scheme", "names"),
-    [
-        ("transfer", ["label-set", "V1", "V2", "mean-label"]),
-        ("transfer:3", ["V1", "V2", "V3", "label-set", "mean-label"]),
-        ("relevance-documents", ["grade", "label-set", "mean-label"]),
-        ("survivorship", ["label-set", "mean-label"]),
-        ("answerability", ["label-set", "mean-label"]),
-    ],
-)
-def test_definitions_of_schemes(scheme: str, names: list[str]) -> None:
-    found = definitions(load_scheme(scheme))
-    assert [definition.name for definition in found] == names
-    assert all(definition.meaning.endswith(".") for definition in found)
-    ordinal = [definition.name for definition in found if definition.level == "ordinal"]
-    assert ordinal == (["V1", "V2", "V3"] if scheme == "transfer:3" else ["grade"] if "grade" in names else [])
 
 
 def test_versions_of_the_transfer_scheme(tmp_path: Path) -> None:

@@ -161,32 +161,6 @@ def test_hostile_texts_are_read_and_never_run(enter, tmp_path):
         assert judy.evaluate("window.pwned") is None
 
 
-def test_keys_turn_pages_and_open_panels(enter, desk):
-    ann = enter(desk, "ann")
-    heading(ann, "Item 1 of 6")
-    press(ann, "n", "n")
-    heading(ann, "Item [23] of 6")
-    ann.goto(f"{desk.addresses[0]}judge/3")
-    press(ann, "p")
-    heading(ann, "Item 2 of 6")
-    press(ann, "ArrowRight")
-    heading(ann, "Item 3 of 6")
-    ann.go_back()
-    heading(ann, "Item 2 of 6")
-    press(ann, "g")
-    assert ann.locator("#guideline p").first.is_visible()
-    press(ann, "g", "?")
-    assert ann.locator("#keys").is_visible()
-    press(ann, "3", "Enter")
-    assert not ann.locator("#keys").is_visible()
-    press(ann, "h", "Escape")
-    assert not ann.locator("#keys").is_visible()
-    press(ann, "s", "Escape")
-    assert ann.locator("#skipping[open]").count() == 0
-    assert ann.evaluate("document.activeElement.id") == "heading"
-    assert list(desk.store.events()) == []
-
-
 def test_choices_exclude_each_other_and_are_taken_back(enter, desk):
     ann = enter(desk, "ann")
     ann.goto(f"{desk.addresses[0]}judge/2")
@@ -291,19 +265,6 @@ def test_it_works_without_scripts(enter, desk):
         ("undo", ""),
         ("skip", ""),
     ]
-
-
-def test_the_overview_follows_the_work_of_others(enter, desk):
-    ann = enter(desk, "ann")
-    ann.clock.install()
-    ann.goto(f"{desk.addresses[0]}overview")
-    assert ann.get_by_text("Cohen's kappa").count() == 0
-    for name in ("ann", "bob"):
-        desk.store.record("pair <0>", name, "label", ["Title-Identical"])
-        desk.store.record("pair <1>", name, "label", ["Different Topic"])
-    ann.clock.fast_forward(6000)
-    ann.get_by_text("Cohen's kappa").first.wait_for()
-    assert ann.get_by_role("progressbar").count() == 3
 
 
 CONTRAST = """() => {

@@ -58,31 +58,6 @@ def store(tmp_path: Path) -> Path:
     return store_of(tmp_path / "s.judged", load_scheme("leakage"), items, {"ann": ann, "bob": bob})
 
 
-def test_agreement_of_a_store(store: Path) -> None:
-    text = run("judge", "agreement", store, "--resamples", 0)
-    assert "Agreement of ann and bob." in text
-    assert "mean-label" in text
-    value = json.loads(run("judge", "agreement", store, "--definition", "leak", "--seed", 4, "--json"))
-    assert value == json.loads(json.dumps(agreement(store, definition="leak", seed=4).json()))
-    assert value["settings"]["scheme"] == "leakage"
-    assert value["definitions"][0]["scores"]["percentage"]["value"] == pytest.approx(5 / 6)
-    assert r"\begin{tabular}" in run("judge", "agreement", store, "--definition", "leak", "--format", "latex")
-    with pytest.raises(InputError, match="a store and label files"):
-        run("judge", "agreement", store, "--labels", store)
-    with pytest.raises(InputError, match="neither a store nor label files"):
-        run("judge", "table")
-
-
-def test_table_of_a_store(store: Path) -> None:
-    value = json.loads(run("judge", "table", store, "--json"))
-    assert value == json.loads(json.dumps(judge.table(store).json()))
-    assert value["scheme"] == "leakage"
-    assert [row["queries"] for row in value["tables"]["a"]] == [2, 1, 2, 0]
-    by_topic = json.loads(run("judge", "table", store, "--group-by", "topic_id", "--json"))
-    assert [row["corpus"] for row in by_topic["tables"]["a"]] == ["0", "0", "1", "1", "2", "2"]
-    assert run("judge", "table", store, "--format", "csv").startswith("corpus,candidates,queries,topics\n")
-
-
 def test_what_was_exported_says_the_same_as_the_store(store: Path, tmp_path: Path) -> None:
     with Store.open(store) as opened:
         opened.add_annotator("judge", "adjudicator")

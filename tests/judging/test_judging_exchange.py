@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections.abc import Callable
@@ -224,18 +223,6 @@ def test_other_schemes_in_every_format(tmp_path: Path) -> None:
                 assert [("i0", *row[1:]) for row in said(other)] == expected
 
 
-def test_the_doccano_label_config(tmp_path: Path) -> None:
-    with judged(tmp_path / "a") as store:
-        result = judge.export(store, tmp_path / "x.jsonl", file_format="doccano")
-        config = json.loads(result.beside[0].read_text())
-    assert {label["text"] for label in config} == {choice.name for choice in load_scheme("leakage").choices}
-    theirs = DATA / "spire22/annotations/label_config.json"
-    if theirs.is_file():
-        known = json.loads(theirs.read_text())
-        assert {frozenset(label) for label in config} == {frozenset(label) for label in known}
-        assert {label["text"] for label in config} == {label["text"] for label in known}
-
-
 def test_label_studio_s_own_export_opens(tmp_path: Path) -> None:
     """As Label Studio 1.x writes it: numbers as people, a cancelled annotation, a prediction, several regions."""
     choice = {"from_name": "title", "to_name": "query", "type": "choices", "value": {"choices": [SAME]}}
@@ -396,7 +383,7 @@ _SAID = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(statements=_SAID)
 def test_any_labels_survive_a_round_trip(tmp_path_factory: pytest.TempPathFactory, statements: list) -> None:
     folder = tmp_path_factory.mktemp("exchange")
@@ -414,14 +401,6 @@ def test_any_labels_survive_a_round_trip(tmp_path_factory: pytest.TempPathFactor
             with store_of(folder / f"{form}.store") as other:
                 judge.import_(other, path)
                 assert said(other) == said(store), form
-
-
-def test_csv_cells_are_quoted(tmp_path: Path) -> None:
-    with judged(tmp_path / "a") as store:
-        judge.export(store, tmp_path / "x.csv")
-    with (tmp_path / "x.csv").open(newline="", encoding="utf-8") as stream:
-        rows = list(csv.DictReader(stream))
-    assert rows[0]["comment"] == 'a, "b"\nc' and rows[0]["labels"] == f"{SAME}|Variant-Identical"
 
 
 @pytest.fixture
@@ -454,14 +433,6 @@ def test_the_commands(tmp_path: Path, command: Command) -> None:
     code, out, _ = command("export", "a.judged", "out.csv", "--which", "majority")
     assert code == 0 and "Rule: the adjudication of an item;" in out
     assert (tmp_path / "out.csv").read_text().count("\n") == 5
-    for words, fault in [
-        (["export", "a.judged", "out.qrels", "--which", "majority"], "the scheme leakage has no grades"),
-        (["export", "items.jsonl", "out.csv"], "is not a judging store"),
-        (["import", "a.judged", "labels.jsonl"], "labels.jsonl:7: the file does not say who judged"),
-        ([*new[:1], "b.judged", *new[2:6], "--sample", "few"], "'few' is not a sample"),
-        (["new", "b.judged", "--scheme", "none", "--items", "items.jsonl"], "no scheme 'none'"),
-        ([*new[:1], "b.judged", *new[2:6], "--overlap", "9"], "needs two annotators"),
-    ]:
-        code, out, err = command(*words)
-        assert (code, out, err.count("\n")) == (2, "", 1) and fault in err
+    code, out, err = command(*new[:1], "b.judged", *new[2:6], "--overlap", "9")
+    assert (code, out, err.count("\n")) == (2, "", 1) and "needs two annotators" in err
     assert not (tmp_path / "b.judged").exists()

@@ -243,12 +243,6 @@ def test_data_of_two_data_sets_is_judged_once(tmp_path: Path) -> None:
     assert (item.dataset, item.score, item.data["datasets"]) == ("robust", 0.5, ["robust", "core"])
 
 
-def test_items_travel_through_json() -> None:
-    item = Item("i", "1", "t", "d", "n", "v", (Text("query", "q", "7", "u"),), "s", "(0, 1]", 0.5, 0.25, {"a": [1]})
-    assert Item.from_json(json.loads(json.dumps(item.json()))) == item
-    assert Item.from_json(Item("i", "1").json()) == Item("i", "1")
-
-
 def test_a_new_store_from_the_library(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", *(pair(topic=str(n // 4), data=f"query {n}", score=n / 20) for n in range(20)))
     people = People(("ann", "bob"), overlap=5, spot_check=2, checkers=("cid",), adjudicators=("judge",))

@@ -5,9 +5,8 @@ import pytest
 
 from judging_example import store_of
 from places import real
-from truerank import judge
 from truerank.errors import InputError
-from truerank.judging import Annotator, Item, Store, Text, load_scheme, new, read_ratings
+from truerank.judging import Annotator, Item, Store, Text, load_scheme, read_ratings
 from truerank.judging.definitions import is_leak
 from truerank.judging.labels import Judgments, annotate, open_judgments
 from truerank.records import Judgment
@@ -26,22 +25,14 @@ def label(topic, text, *labels, query="", **more):
     ("labels", "leak"),
     [
         (["Title-Identical", "Variant-Identical"], True),
-        (["Variant-Generalization"], True),
-        (["specialization"], True),
         (["Title-Specialisation"], True),
-        (["REFORMULATION"], True),
         (["title_reformulation"], True),
         (["Title-Identical", "different topic"], False),
         (["DIFFERENT-TOPIC"], False),
-        (["leak"], True),
         (["Yes"], True),
-        (["1"], True),
         (["No Leak"], False),
-        (["no"], False),
         (["0"], False),
         (["true"], True),
-        (["False"], False),
-        ([], None),
         ([" "], None),
     ],
 )
@@ -237,18 +228,3 @@ def test_roles_in_label_files(tmp_path):
     judgments = open_judgments(path)
     assert [(p.text, p.leak, p.yes, p.no) for p in judgments.pairs] == [("a", False, 1, 1)]
     assert (judgments.models, judgments.models_count) == (2, False)
-
-
-@pytest.mark.shared
-def test_the_authors_labels_by_way_of_a_store(annotations, tmp_path):
-    """Into a store and out again: the same pairs, answers and similarities as from the files."""
-    files = sorted(annotations.glob("query-*.jsonl"))
-    store = tmp_path / "spire.judged"
-    new(store, scheme="leakage", items=[str(file) for file in files])
-    for file in files:
-        judge.import_(store, f"{file.stem[-20:]}={file}")
-    direct, through = (
-        {(p.topic_id, p.text): (p.leak, p.similarity) for p in open_judgments(source).pairs}
-        for source in (files, store)
-    )
-    assert through == direct

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from truerank import judge
-from truerank.judging import Item, Scheme, Store, Text, load_scheme
-from truerank.judging.models import Answer, ChatModel, ItemAnswer, judge_with_model
+from truerank.judging import Item, Scheme, Store
+from truerank.judging.models import Answer, ChatModel, ItemAnswer
 
 KEYS = ["command", "version", "inputs", "options", "seeds", "packages", "skipped", "artifacts"]
 
@@ -80,20 +80,6 @@ def test_export_hashes_what_it_wrote(store: Path, tmp_path: Path) -> None:
         assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == digest
 
 
-def test_agreement_and_table_write_a_folder(store: Path, tmp_path: Path) -> None:
-    judge.import_(store, labels_of(store, tmp_path, other=4))
-    agreed = judge.agreement(store, definition="leak", out=tmp_path / "agreement")
-    found = manifest_of(tmp_path / "agreement" / "manifest.json")
-    assert found["options"]["definition"] == "leak"
-    assert {"tables/agreement.csv", "tables/matrix.tex", "summary.json"} <= found["artifacts"].keys()
-    assert json.loads((tmp_path / "agreement" / "summary.json").read_text())["settings"] == agreed.settings
-    counted = judge.table(store, votes="any", out=tmp_path / "table")
-    found = manifest_of(tmp_path / "table" / "manifest.json")
-    assert found["options"]["votes"] == "any"
-    assert (tmp_path / "table" / "tables" / "a.csv").read_text().splitlines()[1] == "all,true,12,1"
-    assert counted.parts["a"].row(0) == ("all", "true", 12, 1)
-
-
 def test_a_model_states_its_settings(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ChatModel, "judge", lambda given, patience: Leaks())
     chat = {"endpoint": "http://127.0.0.1:9/v1", "model": "all leak"}
@@ -103,11 +89,3 @@ def test_a_model_states_its_settings(store: Path, tmp_path: Path, monkeypatch: p
     assert manifest_of(path)["options"]["temperature"] == 0.7
     judge.model(store, **chat, temperature=0.8)
     assert len(list(tmp_path.glob("a.judged.model-*.manifest.json"))) == 2
-
-
-def test_a_library_call_writes_none(tmp_path: Path) -> None:
-    item = Item("1", "1", texts=(Text("query", "a"),), title="b")
-    with Store.create(tmp_path / "b.judged", load_scheme("leak"), [item]):
-        pass
-    judge_with_model(tmp_path / "b.judged", Leaks())
-    assert not list(tmp_path.glob("*.manifest.json"))

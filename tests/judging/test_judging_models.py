@@ -174,23 +174,17 @@ def test_a_request_that_is_too_long_is_a_skip(store: Path) -> None:
     ("reply", "reason"),
     [
         (answered('{"labels": ["leak"'), "the model's answer is not a JSON object"),
-        (answered('Sure! {"labels": ["leak"]}'), "the model's answer is not a JSON object"),
-        (answered('["leak"]'), "the model's answer is not a JSON object"),
         (answered('{"labels": ["leak"], "labels": ["no leak"]}'), "the model's answer is not a JSON object"),
         (answered({"labels": ["maybe"]}), "the model chose a label that the scheme lacks: 'maybe'"),
-        (answered({"labels": ["yes"]}), "the model chose a label that the scheme lacks: 'yes'"),
-        (answered({"labels": []}), "the model's labels do not fit the scheme: no label"),
         (
             answered({"labels": ["leak", "no leak"]}),
             "the model's labels do not fit the scheme: 'leak' excludes 'no leak'",
         ),
-        (answered({"labels": "leak"}), "the model's labels are not a list of names"),
         (answered({"label": ["leak"]}), "the model's answer has an unknown key 'label'"),
         (answered({"skip": "too   vague\n"}), "the model: too vague"),
         (answered({"skip": "vague", "labels": ["leak"]}), "the model gave labels and a reason to skip"),
         (answered(None), "the model gave no text"),
         (answered({"labels": ["leak"]}, finish="length"), "the model's answer was cut off"),
-        (answered({"labels": ["leak"]}, finish="content_filter"), "the endpoint withheld the answer"),
     ],
 )
 def test_whatever_is_no_answer_is_a_skip_with_the_reason(store: Path, reply: Reply, reason: str) -> None:
@@ -207,9 +201,7 @@ def test_whatever_is_no_answer_is_a_skip_with_the_reason(store: Path, reply: Rep
         assert [(one.kind, one.reason) for one in opened.standing(annotator="tiny-1")] == [("skip", reason)]
 
 
-@pytest.mark.parametrize(
-    "body", ["<html>", "{}", '{"choices": []}', '{"choices": [{"message": null}]}', "[[[[", b"\xff\xfe"]
-)
+@pytest.mark.parametrize("body", ["<html>", '{"choices": [{"message": null}]}', b"\xff\xfe"])
 def test_broken_completions_are_tried_again(store: Path, body: str | bytes) -> None:
     def broken(seen: Seen, number: int) -> Reply:
         return Reply(body) if number == 0 else Reply("{", cut=True) if number == 1 else sensible(seen, number)
@@ -284,7 +276,7 @@ def test_the_rate_is_kept(store: Path) -> None:
 # Prompts
 
 
-@pytest.mark.parametrize("name", ["leakage", "leak", "transfer", "transfer:3", "survivorship", "relevance-passages"])
+@pytest.mark.parametrize("name", ["leakage", "transfer:3", "relevance-passages"])
 def test_a_prompt_says_all_that_the_scheme_says(name: str) -> None:
     scheme = load_scheme(name)
     text = Prompt(scheme).instructions(pair_item("1", "q"))
@@ -340,7 +332,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(json_values.map(json.dumps) | st.text(max_size=40))
 def test_an_answer_is_a_label_of_the_scheme_or_a_reason(text: str) -> None:
     answer = read_answer(text, LEAK, pair_item("1", "q"))

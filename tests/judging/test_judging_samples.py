@@ -101,21 +101,16 @@ def test_a_probability_from_an_earlier_draw_is_multiplied() -> None:
     "plans",
     [
         ["random:17"],
-        ["strata:0.2-1:21"],
         ["strata:q4:19"],
-        ["per:dataset:5"],
         ["per:dataset:a=3,c=9"],
-        ["top:4@0.3 then random:9"],
         ["strata:0.1,0.3,0.35,1:20 then random:11"],
         ["top:6 then per:dataset:4 then random:7"],
-        ["per:topic:3 then random:9 then random:4"],
-        ["random:17", "strata:0.5-1:12"],
         ["top:1@0.8", "random:13", "per:dataset:3 then random:5"],
     ],
 )
 def test_the_probabilities_are_those_of_many_draws(plans: list[str]) -> None:
     """Every item's frequency over seeds agrees with the probability that is stored with it (five standard errors)."""
-    items, draws = population(), 1200
+    items, draws = population(), 600
     counts: Counter[str] = Counter()
     stated: dict[str, float] = {}
     for seed in range(draws):
@@ -142,20 +137,14 @@ def test_two_plans_of_one_kind_draw_apart() -> None:
     [
         ("few", "'few' is not a sample. write all, random:N"),
         ("random:0", "'0' is not a number of items"),
-        ("random:-1", "'-1' is not a number"),
         ("random:²", "'²' is not a number"),
-        ("top:5@high", "'high' is not a score"),
         ("top:5@nan", "'nan' is not a score"),
         ("strata:1-0:5", "borders must rise, got '1-0'"),
-        ("strata:0.5:5", "borders must rise, got '0.5'"),
-        ("strata:0.5,x:5", "'x' is not a score"),
         ("strata:5", "not a score"),
         ("per:hour:5", "no items per 'hour'"),
         ("per:dataset:x=5", "no dataset 'x'. there are a, b, c"),
         ("per:dataset:a=5,a=6", "'a=6' is not a number for a name"),
-        ("per:dataset:a=", "'' is not a number of items"),
         ("random:5 then top:2", "'top' after 'random', which draws at random"),
-        ("strata:0-1:9 then per:topic:1", "'per' after 'strata'"),
         ("top:1@2", "no item fits the sample"),
     ],
 )

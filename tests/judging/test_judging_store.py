@@ -233,19 +233,6 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         assert fault in str(raised.value) and str(tmp_path / name) in str(raised.value)
 
 
-def test_access_tokens(tmp_path: Path) -> None:
-    with made(tmp_path) as store:
-        assert not store.has_token("ann") and not store.check_token("ann", "")
-        store.set_token("ann", "ab12")
-        assert store.has_token("ann") and store.check_token("ann", "ab12")
-        assert not store.check_token("ann", "ab13") and not store.check_token("bob", "ab12")
-        assert not store.check_token("eve", "ab12")
-        store.set_token("ann", "")
-        assert not store.check_token("ann", "")
-        with pytest.raises(InputError, match="no annotator 'eve'"):
-            store.set_token("eve", "x")
-
-
 def test_items_can_be_added_while_people_judge(tmp_path: Path) -> None:
     with made(tmp_path, 2) as store:
         more = items(5)
@@ -339,12 +326,6 @@ def test_reading_while_others_write_needs_few_connections(tmp_path: Path) -> Non
             thread.join()
         assert len(store._reader.connections) <= 3
         assert store.progress("ann").done == 7
-
-
-def test_halves_of_characters_do_not_stop_a_store(tmp_path: Path) -> None:
-    item = Item("a", "1", "t", texts=(Text("query", "bad \ud83d half"),))
-    with Store.create(tmp_path / "a", load_scheme("leakage"), [item], {"ann": ["a"]}) as store:
-        assert store.item("a").text("query") == "bad \ufffd half"
 
 
 def test_many_processes(tmp_path: Path) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +9,6 @@ import pytest
 from judging_example import pair_item, store_of, written_csv
 from places import DATA, real
 from truerank import judge
-from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.judging import Annotator, Item, Store, Text, load_scheme
 from truerank.judging.report import label_tables
@@ -208,23 +204,6 @@ def test_adjudication_decides_and_models_are_asked_for(tmp_path: Path) -> None:
         judge.table(alone, scheme="transfer")
     with pytest.raises(InputError, match="a store beside other sources"):
         judge.table([alone, path])
-
-
-def test_every_format(tmp_path: Path) -> None:
-    rows = [("Dev", "1", "no_ans"), ("Dev", "2", "ill_form")]
-    found = judge.table(written_csv(tmp_path / "a.csv", ["split", "query_id", "label"], rows))
-    show = summary(found).show
-    assert show("text") == "\n".join(part.text() for part in label_tables(found).values())
-    assert "| Dev | 1 | 0 | 0 | 1 | 2 |" in show("markdown")
-    assert show("latex").count(r"\begin{table}") == 2
-    first, second = show("csv").split("\n\n")
-    assert list(csv.reader(io.StringIO(first)))[1] == ["Dev", "1", "0", "0", "1", "2"]
-    assert len(list(csv.reader(io.StringIO(second)))) == 5
-    value = json.loads(json.dumps(found.json()))
-    assert value["tables"]["counts"] == [
-        {"split": "Dev", "no_ans": 1, "partial_ans": 0, "wrong_lab": 0, "ill_form": 1, "total": 2}
-    ]
-    assert value["tables"]["shares"][0]["share"] == 0.5
 
 
 def test_labels_of_no_scheme(tmp_path: Path) -> None:

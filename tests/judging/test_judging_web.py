@@ -30,7 +30,7 @@ from truerank.judging.items import Item, Text
 from truerank.judging.schemes import load_scheme
 from truerank.judging.store import Store
 from truerank.judging.web.access import host_of
-from truerank.judging.web.pages import LARGEST_BODY, safe, shown_item
+from truerank.judging.web.pages import LARGEST_BODY, safe
 
 
 @pytest.fixture
@@ -137,17 +137,6 @@ def test_a_form_counts_once_however_often_it_is_sent(desk, ann):
     assert [standing.labels for standing in desk.store.standing()] == [("Title-Identical",)]
 
 
-def test_an_undo_counts_once_however_often_it_is_sent(desk, ann):
-    ann.label("Title-Identical")
-    ann.label("Title-Identical")
-    fields = ann.fields("undo")
-    for _ in range(3):
-        ann.post("/undo", fields)
-    assert [event[2] for event in events(desk)] == ["label", "label", "undo"]
-    ann.post("/undo", ann.fields("undo"))
-    assert ann.post("/undo", {**fields, "token": "another"}).status == 409
-
-
 def test_seconds_are_what_the_page_measured_or_the_time_since_it_was_made(desk, ann):
     ann.label("Title-Identical", seconds="7.25")
     ann.label("Title-Identical", seconds="1e9")
@@ -160,22 +149,17 @@ def test_seconds_are_what_the_page_measured_or_the_time_since_it_was_made(desk, 
 REFUSED_FORMS = {
     "unknown label": ({"label": "Nonsense"}, 422, "no label &#x27;Nonsense&#x27;"),
     "labels that exclude each other": ({"label": ["Different Topic", "Title-Identical"]}, 422, "excludes"),
-    "two of one group": ({"label": ["Title-Generalization", "Title-Identical"]}, 422, "excludes"),
     "no label": ({}, 422, "No label"),
     "only the optional group": ({"label": "Variant-Identical"}, 422, "Against the title"),
     "skip without a reason": ({"act": "skip"}, 422, "Say why"),
     "comment too long": ({"label": "Title-Identical", "comment": "x" * 4001}, 422, "4,001 characters"),
-    "reason too long": ({"act": "skip", "other": "x" * 501}, 422, "501 characters"),
-    "no token": ({"label": "Title-Identical", "token": ""}, 422, "incomplete"),
     "token too long": ({"label": "Title-Identical", "token": "x" * 101}, 422, "incomplete"),
     "time that is none": ({"label": "Title-Identical", "seconds": "soon"}, 422, "not a number"),
     "seen at no time": ({"label": "Title-Identical", "seconds": "", "shown": "nan"}, 422, "not a number"),
-    "a button that is not there": ({"label": "Title-Identical", "act": "delete"}, 422, "no such button"),
     "a button of another page": ({"label": "Title-Identical", "act": "adjudicate"}, 422, "no such button"),
     "too many fields": ({"label": ["Title-Identical"] * 500}, 422, "cannot be read"),
     "another item": ({"label": "Title-Identical", "item": "0" * 20}, 409, "Look again"),
     "forged form": ({"label": "Title-Identical", "form": "0" * 64}, 403, "not one that this page gave you"),
-    "form without a key": ({"label": "Title-Identical", "form": ""}, 403, "not one that this page gave you"),
     "key with other letters": ({"label": "Title-Identical", "form": "é\u202e"}, 403, "not one that this page gave you"),
 }
 
@@ -205,21 +189,13 @@ def test_a_form_of_another_visitor_is_refused(untouched, refused):
     ("headers", "status"),
     [
         ({"Host": "evil.example:80"}, 421),
-        ({"Host": "localhost.evil.example"}, 421),
-        ({"Host": ""}, 421),
-        ({"Host": "127.0.0.1:99999"}, 421),
-        ({"Host": "ann@127.0.0.1"}, 421),
-        ({"Host": "127.0.0.1/x"}, 421),
         ({"Host": "127.0.0.1, evil.example"}, 421),
-        ({"Host": "evil.example#@127.0.0.1"}, 421),
-        ({"Host": "http://127.0.0.1"}, 421),
         ({"Origin": "http://evil.example"}, 403),
         ({"Origin": "http://127.0.0.1:1"}, 403),
         ({"Origin": "null"}, 403),
         ({"Sec_Fetch_Site": "cross-site"}, 403),
         ({"Sec_Fetch_Site": "same-site"}, 403),
         ({"Content_Type": "application/json"}, 415),
-        ({"Content_Type": "text/plain"}, 415),
         ({"Cookie": ""}, 401),
         ({"Cookie": "truerank=ann:guess"}, 401),
     ],
@@ -402,18 +378,6 @@ def test_every_answer_is_sealed(refused):
     assert "default-src 'none'" in refused.headers["content-security-policy"]
 
 
-def test_the_pages_of_a_set_of_texts_offer_a_choice_for_each(tmp_path):
-    texts = tuple(Text(f"passage {number}", f"text {number}") for number in range(1, 11))
-    items = [Item("q", "q", "where do ticks live", texts=texts)]
-    make_store(tmp_path / "store", items, "answerability").close()
-    with served(tmp_path / "store") as desk:
-        ann = Browser(desk.addresses[0]).enter("ann")
-        assert len(re.findall(r'type="checkbox" name="label\.', ann.text)) == 11
-        assert ann.label("passage 11").status == 422
-        ann.get("/judge/1").label("passage 10", "passage 2")
-        assert [event[3] for event in events(desk)] == [("passage 2", "passage 10")]
-
-
 def test_tokens_open_the_door_and_nothing_else_does(tmp_path):
     make_store(tmp_path / "store").close()
     with served(tmp_path / "store", no_tokens=False) as desk:
@@ -460,14 +424,6 @@ def test_the_cookie_is_out_of_reach(desk):
     assert "secure" not in browser.get("/enter", X_Forwarded_Proto="https").headers["set-cookie"].lower()
 
 
-def test_a_proxy_that_is_announced_says_that_it_speaks_tls(tmp_path):
-    make_store(tmp_path / "store").close()
-    with served(tmp_path / "store", allow_hosts=["judge.example"]) as desk:
-        browser = Browser(desk.addresses[0])
-        cookie = browser.get("/enter", Host="judge.example", X_Forwarded_Proto="https").headers["set-cookie"]
-        assert "secure" in cookie.lower()
-
-
 @pytest.mark.parametrize(
     ("header", "host"),
     [
@@ -475,7 +431,9 @@ def test_a_proxy_that_is_announced_says_that_it_speaks_tls(tmp_path):
         ("127.0.0.1", "127.0.0.1"),
         ("[0:0::1]:80", "::1"),
         ("a_b.example.:443", ""),
-        ("judge.example:", ""),
+        ("ann@127.0.0.1", ""),
+        ("evil.example#@127.0.0.1", ""),
+        ("127.0.0.1:99999", ""),
         ("::1", ""),
         ("[::1", ""),
         ("[::g]", ""),
@@ -669,45 +627,7 @@ def test_with_a_certificate_it_is_served_over_tls(tmp_path):
             assert "secure" in answer.headers["set-cookie"].lower()
 
 
-def marked(shown):
-    return [re.findall(r'<mark class="(\w+)">([^<]*)</mark>', text.body) for text in shown.texts]
-
-
-def test_words_are_marked_as_the_view_asks():
-    pair = Item("1", "1", "airport security", variant="safe airports", texts=(Text("query", "Airports cost"),))
-    shown = shown_item(pair, "pair")
-    assert [part.name for part in shown.topic] == ["Title", "Variant"]
-    assert marked(shown) == [[("other", "cost")]]
-    assert [str(part.body).count("<mark") for part in shown.topic] == [2, 1]
-    two = Item("2", "2", texts=(Text("left", "a b"), Text("right", "b c")))
-    assert marked(shown_item(two, "pair")) == [[("other", "a")], [("other", "c")]]
-    versions = Item(
-        "3", "3", "query", texts=(Text("V1", "one two"), Text("V2", "two three"), Text("V3", "three one four"))
-    )
-    shown = shown_item(versions, "versions")
-    assert [text.name for text in shown.texts] == ["Version 1", "Version 2", "Version 3"]
-    assert marked(shown) == [[], [], [("other", "four")]]
-    for view in ("passages", "document"):
-        assert not shown_item(versions, view).marked
-    alone = Item("4", "4", texts=(Text("query", "<a>"),))
-    assert str(shown_item(alone, "pair").texts[0].body) == "&lt;a&gt;"
-    long = Item("5", "5", "title", texts=(Text("V1", "word " * 60_000), Text("V2", "other")))
-    assert not shown_item(long, "versions").marked
-
-
 def test_invisible_signs_are_seen():
     assert str(safe("a\u202eb\u200f<\x00\u200d")) == (
         'a<span class="sign">U+202E</span>b<span class="sign">U+200F</span>&lt;\ufffd\u200d'
     )
-
-
-def test_long_lists_have_pages(tmp_path):
-    make_store(tmp_path / "store", pairs(401)).close()
-    with served(tmp_path / "store") as desk:
-        ann = Browser(desk.addresses[0]).enter("ann")
-        seen = []
-        for page in (1, 2, 3):
-            seen += re.findall(r'href="/judge/(\d+)"', ann.get(f"/mine?page={page}").text)
-            assert ('rel="prev"' in ann.text, 'rel="next"' in ann.text) == (page > 1, page < 3)
-        assert seen == [str(number) for number in range(1, 402)]
-        assert ann.get("/mine?page=4").status == 404

@@ -128,13 +128,6 @@ def test_a_fault_in_a_file_has_its_line(files: list[str], tmp_path: Path, capsys
     assert "test.qrels:1: expected an integer as relevance, got 'yes'" in typed(capsys, *files)[2]
 
 
-def test_the_twin_gives_the_same(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = typed(capsys, *files, "--measures", "nDCG@10 NCG@3", "--json")
-    twin = truerank.evaluate(files[1], files[3::2], "nDCG@10 NCG@3")
-    assert json.loads(out) == twin.json()
-    assert twin.runs == ("good", "bad.v2")
-
-
 def _written_run(folder: Path, name: str) -> tuple[str, str]:
     """A run and judgments of 12 topics, with 20 results each."""
     topics, results, rows, judged = range(1, 13), range(1, 21), [], []

@@ -41,21 +41,16 @@ def test_every_name_of_ir_measures_is_known() -> None:
     [
         ("", "no measure"),
         ("ndcg@10", "it is written nDCG"),
-        ("map", "it is written MAP"),
         ("ndcg_cut_10", "here it is written nDCG@k"),
         ("recip_rank", "here it is written RR"),
-        ("P_10", "it is written P@10"),
         ("ndcg_10", "it is written nDCG@10"),
         ("nDGC@10", "did you mean nDCG"),
         ("something", "such as nDCG@10"),
         ("P", r"write P@k"),
-        ("NCG", r"write NCG@k"),
         ("P@0", "the cutoff is 0"),
-        ("P@ten", "a parameter is missing or wrong: 'P@ten'"),
         ("AP(relevance=2)", "its parameters are: cutoff, rel, judged_only"),
         ("AP(2)", "a parameter without a value"),
         ("AP(rel=2", "not a measure"),
-        ("AP@@3", "not a measure"),
     ],
 )
 def test_faults(text: str, message: str) -> None:

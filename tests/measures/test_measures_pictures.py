@@ -14,7 +14,6 @@ from truerank.errors import OptionError
 from truerank.measures import Evaluation, Policy
 from truerank.measures.comparison import compare_evaluations
 from truerank.measures.report import (
-    comparison_pictures,
     difference_picture,
     evaluation_pictures,
     topic_picture,
@@ -74,15 +73,6 @@ def test_a_difference_is_filled_where_it_is_significant():
     assert words[1] == shown.replace("-", "−")
 
 
-def test_many_pairs_are_cut_to_the_largest():
-    comparison = compare_evaluations(evaluation(tuple(np.linspace(0, 0.2, 10))))
-    picture = difference_picture(comparison, "nDCG@10")
-    assert picture.caption.startswith("The 40 largest of 45 differences")
-    sizes = sorted((abs(row.difference) for row in comparison.differences), reverse=True)
-    shown = [float(text.get_text().split(" ")[0].replace("−", "-")) for text in picture.figure.axes[0].texts]
-    np.testing.assert_allclose(np.abs(shown), sizes[:40], atol=5e-5)
-
-
 def test_lines_join_the_longest_stretches_without_a_significant_pair():
     comparison = compare_evaluations(evaluation((0.0, 0.001, 0.2, 0.201, 0.5)))
     assert undistinguished(comparison, "nDCG@10") == [(0, 1), (2, 3)]
@@ -111,13 +101,6 @@ def test_the_plots_by_topic_show_every_difference_and_the_mean():
     levels = [line.get_ydata()[0] for line in axes.lines]
     for expected in (row.difference, row.low, row.high):
         assert any(level == pytest.approx(expected) for level in levels)
-
-
-def test_the_order_is_drawn_for_all_pairs_only():
-    scores = evaluation((0.0, 0.1, 0.2))
-    kinds = [picture.name for picture in comparison_pictures(compare_evaluations(scores))]
-    assert kinds == ["differences-nDCG-10", "order-nDCG-10"]
-    assert [picture.name for picture in comparison_pictures(compare_evaluations(scores, "r0"))] == kinds[:1]
 
 
 @pytest.fixture(scope="module")
@@ -160,14 +143,3 @@ def test_figures_need_a_folder(files):
     for function in (truerank.compare, truerank.evaluate):
         with pytest.raises(OptionError, match="plot: there is no folder for the figures"):
             function(str(qrels), [str(path) for path in paths], plot=True)
-
-
-def test_a_notebook_shows_tables_and_figures(files):
-    qrels, paths = files
-    shown = truerank.compare(str(qrels), [str(path) for path in paths], measures="RR")._repr_html_()
-    assert shown.count("<figure") == 3
-    assert shown.count("<table>") == 1
-    ids = [part.split('"')[0] for part in shown.split('id="')[1:]]
-    assert len(ids) == len(set(ids))
-    used = {part.split('"')[0].split(")")[0] for part in shown.replace("url(#", 'href="#').split('href="#')[1:]}
-    assert used <= set(ids)

@@ -352,19 +352,6 @@ def test_the_best_ranking_scores_one(qrels: Any, rel: int, draw: random.Random) 
         assert found.values[0, :, number] == pytest.approx(wanted, abs=1e-12)
 
 
-@SETTINGS
-@given(QRELS, RUN, POLICIES)
-def test_binary_grades_make_gain_recall(qrels: Any, run: Any, policy: Policy) -> None:
-    """NCG@k is the recall of what k results can hold, where there is one grade only."""
-    assume(has_common_topic(qrels, run))
-    binary = {topic: {name: min(1, grade) for name, grade in grades.items()} for topic, grades in qrels.items()}
-    found = values_of(scored(binary, run, "NCG@3 R(rel=1)@3", policy))
-    gain, recalled = found.values()
-    for topic, ours, other in zip(binary, gain, recalled, strict=True):
-        relevant = sum(grade == 1 for grade in binary[topic].values())
-        assert ours == pytest.approx(other * relevant / min(3, relevant or 1), nan_ok=True)
-
-
 # -- what must not change a score
 
 MIXED = [*MEASURES, *JUDGED_ONLY, "RR_MSMARCO@3"]
@@ -464,21 +451,6 @@ def test_what_is_not_judged_matters_only_by_its_place(qrels: Any, run: Any, poli
     }
     # Beyond 32 bits all these scores are one: that is what the end means under trec_eval's ties.
     assert same(scored(qrels, run, names, policy), scored(qrels, longer, names, policy))
-
-
-@SETTINGS
-@given(QRELS, RUN, st.sampled_from(["trec_eval", "ascending", "rank"]))
-def test_missing_topics(qrels: Any, run: Any, ties: Any) -> None:
-    assume(has_common_topic(qrels, run))
-    by_default = scored(qrels, run, MIXED, Policy(ties=ties))
-    skipped = scored(qrels, run, MIXED, Policy(ties=ties, missing="skip"))
-    lacking = np.array([topic not in run for topic in by_default.topics])
-    assert np.isnan(skipped.values[0][:, lacking]).all()
-    assert np.array_equal(skipped.values[0][:, ~lacking], by_default.values[0][:, ~lacking])
-    assert by_default.missing["run"] == skipped.missing["run"] == lacking.sum()
-    if lacking.any():
-        with pytest.raises(InputError, match="lacks"):
-            scored(qrels, run, MIXED, Policy(ties=ties, missing="fail"))
 
 
 # -- faults have their lines

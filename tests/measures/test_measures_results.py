@@ -10,10 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.measures import Coverage, Evaluation, Policy, load_evaluation
-from truerank.measures.report import evaluation_table, scores_by_topic
+from truerank.measures.report import evaluation_table
 from truerank.measures.results import PER_TOPIC_SCHEMA
 from truerank.work.publishing import publish
 from truerank.work.runs import run
@@ -69,25 +68,6 @@ def test_the_long_table() -> None:
         ("a", "nDCG@10", "2", 0.5), ("a", "nDCG@10", "01", None), ("a", "HMFR", "2", 2.0), ("a", "HMFR", "01", 4.0),
     ]  # fmt: skip
     assert len(frame) == 12
-
-
-def test_the_table_in_every_format() -> None:
-    table = evaluation_table(example())
-    assert table.rows == (("a", 0.5, 8 / 3, 15.0, 1, 0, 0.5), ("b|c", 0.625, None, 7.0, 0, 3, None))
-    assert table.notes == (
-        "Ties: equal scores by document id ascending.",
-        "Missing: a topic that the run lacks is left out of its means.",
-        "Depth: the first 100 results of each topic.",
-        "Binary measures count grades of 2 and more unless they say rel= themselves.",
-        "Sums over topics, not means: NumRet.",
-        "Harmonic means over topics: HMFR.",
-        "HMFR: remarkable.",
-    )
-    assert "b|c   0.6250       –       7" in summary(example()).show()
-    assert "b\\|c" in table.markdown()
-    assert "0.6250" in table.latex()
-    assert "b|c,0.625,,7.0,0,3," in table.csv()
-    assert scores_by_topic(example()).rows[1] == ("a", "01", None, 4.0, 5.0)
 
 
 def test_saved_and_opened(tmp_path: Path) -> None:

@@ -333,6 +333,7 @@ within(texts, job=Job(Path(sys.argv[2]), progress=Killing()))
         assert same(within(texts, job=Job(tmp_path / "work")), within(texts))
 
 
+@pytest.mark.slow
 def test_processes_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sketch_blocks, "_DOCUMENTS", 100)
     texts = corpus(1000)

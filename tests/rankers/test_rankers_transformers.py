@@ -185,12 +185,6 @@ def test_what_is_trained_is_what_is_scored(models: Path, kind: str) -> None:
     assert logits.detach().numpy() == pytest.approx(scores, rel=1e-4, abs=1e-4)
 
 
-@pytest.mark.parametrize(("kind", "name"), CASES, ids=[name for _, name in CASES])
-def test_opened_twice_it_is_the_same_ranker(models: Path, kind: str, name: str) -> None:
-    one, other = (open_tiny(models, kind, name) for _ in range(2))
-    assert one.fingerprint == other.fingerprint
-
-
 @pytest.mark.parametrize("kind", ["ance", "colbert"])
 def test_an_encoder_alone_gets_a_head_to_train(models: Path, kind: str, tmp_path: Path) -> None:
     one, two, other = (open_tiny(models, kind, "bare", dimension=16, seed=seed) for seed in (1, 1, 2))

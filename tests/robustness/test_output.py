@@ -37,16 +37,6 @@ def test_a_run_cannot_clear_the_screen(ending: str, tmp_path: Path, capsys: pyte
     assert "1.5\ufffd[2J" in shown.err
 
 
-def test_results_with_harmful_names_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "q").write_text("1 0 d 1\n")
-    run = tmp_path / "\x1b[2Jrun.txt"
-    run.write_text("1 Q0 d 1 1.5 t\n")
-    with pytest.raises(SystemExit) as ended:
-        main(["evaluate", "--qrels", str(tmp_path / "q"), "--run", str(run)])
-    assert ended.value.code == 0
-    assert "\x1b" not in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     "error",
     [

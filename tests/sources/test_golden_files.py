@@ -114,14 +114,6 @@ def test_graded_rows_beside_runs_are_judgments(tmp_path: Path) -> None:
     assert found["judgments"].numbers == {"t1": {"a": 3.0, "b": 0.0}} and set(found) == {"judgments", "run"}
 
 
-def test_ranks_without_scores_are_a_run(tmp_path: Path) -> None:
-    (tmp_path / "run.dev.tsv").write_text(
-        "".join(f"{q}\t{d}\t{n}\n" for q in (7, 8) for n, d in enumerate((5, 9, 4), 1))
-    )
-    (found,) = read_as_given([tmp_path / "run.dev.tsv"])
-    assert found.kind == "run" and found.numbers == {q: {"5": 1.0, "9": 1 / 2, "4": 1 / 3} for q in ("7", "8")}
-
-
 @pytest.mark.parametrize(
     "head",
     [
@@ -355,12 +347,6 @@ def test_what_psql_prints(tmp_path: Path) -> None:
         "lexical": ["D-87", "D-57", "D-2"],
         "semantic": ["D-80", "D-1", "D-3"],
     }
-
-
-def test_a_run_with_comments(tmp_path: Path) -> None:
-    (tmp_path / "a.run").write_text("# k1=0.9\n1 Q0 d1 1 2.5 x\n1 Q0 d2 2 1.5 x\n")
-    (found,) = read_as_given([tmp_path / "a.run"])
-    assert found.kind == "run" and found.numbers == {"1": {"d1": 2.5, "d2": 1.5}}
 
 
 def test_parts_of_one_export(tmp_path: Path) -> None:

@@ -34,65 +34,9 @@ def test_run(tmp_path: Path) -> None:
     assert list(read_run(path)) == [RunRow("1", "d2", 0, 2.5, "bm25"), RunRow("1", "d1", 1, -1000.0, "bm25")]
 
 
-@pytest.mark.parametrize(
-    ("content", "line", "fault"),
-    [
-        ("1 0 d 1\n1 0 e 1\n1 1 d 0\n", 3, "topic 1 and document d are already in line 1"),
-        ("1 0 d 1\n1 0 e\n1 d\n", 2, "expected an integer as relevance, got 'e'"),
-        ("1 0 d 1\n\n1 d\n", 3, "2 columns instead of 4"),
-        ("1 0 d 0.5\n", 1, "expected an integer as relevance, got '0.5'"),
-        ("query-id corpus-id score\n", None, "no judgments in it"),
-    ],
-)
-def test_broken_qrels(content: str, line: int | None, fault: str, tmp_path: Path) -> None:
-    path = written(tmp_path / "a.txt", content)
-    with pytest.raises(InputError) as caught:
-        list(read_qrels(str(path)))
-    assert fault in caught.value.fault
-    assert caught.value.line == line
-
-
-@pytest.mark.parametrize(
-    ("content", "line", "fault"),
-    [
-        ("1 Q0 d 1 2 x\n1 Q0 d 2 1 x\n", 2, "topic 1 and document d are already in line 1"),
-        ("1 Q0 d 1 2 x\n1 Q0 e first 1 x\n", 2, "rank 'first'"),
-        ("1 Q0 d 1 nan x\n", 1, "'nan' is not finite"),
-        ("1 Q0 d 1 2\n", 1, "5 columns instead of 6"),
-    ],
-)
-def test_broken_runs(content: str, line: int, fault: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError) as caught:
-        list(read_run(written(tmp_path / "a.run", content)))
-    assert fault in caught.value.fault
-    assert caught.value.line == line
-
-
-def test_a_pair_far_behind_is_still_found(tmp_path: Path) -> None:
-    rows = [f"{number // 1000} 0 d{number} 0" for number in range(200_000)]
-    path = written(tmp_path / "a.qrels", "\n".join([*rows, "0 0 d5 1"]))
-    with pytest.raises(InputError, match="are already in line 6") as caught:
-        list(read_qrels(str(path)))
-    assert caught.value.line == 200_001
-
-
 def said(path: Path | str) -> tuple[Judgment, ...]:
     """The labelled records of a file, without where and how they were written."""
     return tuple(row._replace(where="", line=None, values={}, kind="") for row in read_labels(str(path)) if row.labels)
-
-
-LABEL = Judgment("301", "77", "crime", ("Title-Identical", "Variant-Identical"), "Crime", "d", "v", 1.0)
-DOCCANO = {
-    "id": 5, "data": "crime", "label": ["Title-Identical", "Variant-Identical"], "title": "Crime", "topic": "301",
-    "variant": "v", "narrative": "n", "description": "d", "ms-marco-qid": 77, "cosine_similarity": 1.0000008,
-}  # fmt: skip
-
-
-def test_doccano(tmp_path: Path) -> None:
-    unlabelled = {**DOCCANO, "label": []}
-    path = written(tmp_path / "a.jsonl", "\n".join(map(json.dumps, (DOCCANO, unlabelled))))
-    assert said(path) == (LABEL,)
-    assert [row.labels for row in read_labels(str(path))] == [LABEL.labels, ()]
 
 
 def test_label_studio(tmp_path: Path) -> None:
@@ -122,21 +66,6 @@ def test_label_studio(tmp_path: Path) -> None:
     reduced = [{"id": 1, **data, "choice": {"choices": ["A", "B"]}, "annotator": 4}]
     path = written(tmp_path / "min.json", json.dumps(reduced))
     assert said(path) == (pair._replace(labels=("A", "B"), annotator="4"),)
-
-
-@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "parquet"])
-def test_plain_tables(form: str, tmp_path: Path) -> None:
-    path = tmp_path / f"labels.{form}"
-    names = ["topic_id", "query_id", "query_text", "label", "similarity", "probability", "annotator"]
-    frame = pl.DataFrame([("301", "77", "organized crime", "A|B", "0.95", "0.5", "me")], schema=names, orient="row")
-    if form == "parquet":
-        frame.write_parquet(path)
-    elif form == "jsonl":
-        frame.write_ndjson(path)
-    else:
-        frame.write_csv(path, separator="," if form == "csv" else "\t")
-    expected = Judgment("301", "77", "organized crime", ("A", "B"), similarity=0.95, probability=0.5, annotator="me")
-    assert said(path) == (expected,)
 
 
 def test_booleans_are_labels(tmp_path: Path) -> None:

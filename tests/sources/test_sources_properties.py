@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import bz2
 import contextlib
-import csv
 import gzip
 import io
 import json
 import lzma
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
 import zstandard
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from truerank.errors import InputError
-from truerank.sources import open_queries, parse, read_labels, read_qrels, read_run, read_topics, read_variants
+from truerank.sources import open_queries, parse
 from truerank.sources.distinct import IdWindow
 from truerank.text.normalising import normalise
 
@@ -40,12 +39,6 @@ RECORDS = st.lists(LINE, min_size=1, max_size=12).map(
 FREE = st.lists(TEXT, min_size=1, max_size=12).map(
     lambda texts: [(f"q{number}", text) for number, text in enumerate(texts)]
 )
-
-
-def as_csv(records: Iterable[tuple[str, str]]) -> bytes:
-    stream = io.StringIO(newline="")
-    csv.writer(stream, lineterminator="\n").writerows([("query_id", "query"), *records])
-    return stream.getvalue().encode()
 
 
 def as_parquet(records: list[tuple[str, str]]) -> bytes:
@@ -75,14 +68,6 @@ def test_tables_come_back(form: str, ending: str, records: list[tuple[str, str]]
     source = open_queries(str(path), strict=True)
     assert [tuple(query) for query in source] == records
     assert source.counts.read == len(records)
-
-
-@given(records=RECORDS)
-@FEW
-def test_csv_comes_back(records: list[tuple[str, str]], tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_bytes(as_csv(records))
-    assert [tuple(query) for query in open_queries(str(path))] == records
 
 
 @pytest.mark.parametrize("ending", PACK)
@@ -121,62 +106,6 @@ def test_every_line_is_counted_once(lines: list[bytes], tmp_path: Path) -> None:
     # What is skipped is not repaired.
     assert counts.repaired <= broken
     assert counts.repaired == broken or counts.skipped
-
-
-READERS: dict[str, Callable[[str], object]] = {
-    "queries": lambda path: list(open_queries(path)),
-    "topics": read_topics,
-    "variants": read_variants,
-    "qrels": lambda path: list(read_qrels(path)),
-    "run": lambda path: list(read_run(path)),
-    "labels": read_labels,
-}
-FRAGMENTS = st.sampled_from(
-    [
-        b"<top>", b"<num>1", b"<title>a", b"</top>", b"<topic number='1'>", b"</topic>", b"<?xml version='1.0'?>",
-        b"{", b"}", b"[", b"]", b'"query"', b":", b",", b'"a"', b"\t", b"\n", b"\r\n", b"1", b"0", b"\xff", b"PAR1",
-        b"\x1f\x8b\x08", b"BZh91AY&SY", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\x00", b"\\ud800", b"\xef\xbb\xbf", b'"',
-        b"\\", b"nan", b"query,id\n", b"q1\ta b\n", b"1 0 d 1\n", b"1 Q0 d 1 2.0 x\n", b'{"query":"a","_id":"1"}\n',
-    ]
-)  # fmt: skip
-ARBITRARY = st.binary(max_size=300) | st.lists(FRAGMENTS, max_size=30).map(b"".join)
-
-
-@pytest.mark.parametrize("reader", READERS)
-@given(
-    content=ARBITRARY,
-    ending=st.sampled_from(
-        [
-            "",
-            ".tsv",
-            ".csv",
-            ".jsonl",
-            ".json",
-            ".parquet",
-            ".xml",
-            ".trec",
-            ".txt",
-            ".run",
-            ".qrels",
-            ".gz",
-            ".tsv.zst",
-        ]
-    ),
-    forced=st.sampled_from(["", "", "?format=qna", "?format=trec", "?format=json", "?format=lines", "#2", "#query"]),
-)
-@settings(FEW, max_examples=150)
-@example(content=b'{"query":{"0":', ending=".json", forced="")
-@example(content=b"[" * 5000, ending=".jsonl", forced="")
-@example(content=b"[" * 50000, ending=".json", forced="")
-def test_no_bytes_cause_anything_but_an_input_error(
-    reader: str, content: bytes, ending: str, forced: str, tmp_path: Path
-) -> None:
-    path = tmp_path / f"a{ending}"
-    path.write_bytes(content)
-    try:
-        READERS[reader](f"{path}{forced}")
-    except InputError as error:
-        assert str(path) in str(error)
 
 
 @pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz", ".zst"])

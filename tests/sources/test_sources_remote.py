@@ -133,20 +133,6 @@ def test_irds_topics_with_all_fields(tmp_path: Path) -> None:
     assert [query.query_id for query in open_queries(f"irds:{name}")] == ["301"]
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("irds:msmarco-documnt/orcas", "ir_datasets has no such id. did you mean msmarco-document/orcas"),
-        ("irds:msmarco-document", "this data set has no queries. one of its parts has: msmarco-document/dev"),
-        ("irds:!", "has no such id. see https://ir-datasets.com"),
-    ],
-)
-def test_unknown_irds(spec: str, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        open_queries(spec)
-    assert message in str(caught.value)
-
-
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 

@@ -239,6 +239,13 @@ def test_where_nothing_is_measured_the_processor_decides(
     assert usual_first_pass(EncoderSpec("toy", backend="onnx")).way.backend == "onnx"
 
 
+@pytest.fixture(autouse=True)
+def screening(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small sources have a first pass, too, and so have the rewordings of the sensitivity check."""
+    monkeypatch.setattr("truerank.vectors.search._WORTH_A_PILOT", 1)
+    monkeypatch.setattr("truerank.vectors.search._WORTH_SCREENING", 1)
+
+
 def audited(folder: Path, log: Path, topics: Path, way: str, monkeypatch: pytest.MonkeyPatch, **options: object):  # type: ignore[no-untyped-def]
     """An audit whose first pass is of an encoder that errs, or that has none."""
     spec = EncoderSpec("toy", backend="torch", device="cuda:0")
@@ -258,8 +265,8 @@ def audited(folder: Path, log: Path, topics: Path, way: str, monkeypatch: pytest
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> tuple[Path, Path]:
-    lines = [f"{number}\tpapers about subject {number * 7 % 1009} of {number % 13}" for number in range(2100)]
+def data(tmp_path: Path, undrawn: None) -> tuple[Path, Path]:
+    lines = [f"{number}\tpapers about subject {number * 7 % 1009} of {number % 13}" for number in range(300)]
     words = ("now", "really", "then", "there", "exactly", "today", "about", "again")
     lines += [f"{one}-{other}\thow deep {one} is lake number 7 {other}" for one in words for other in words]
     log, topics = tmp_path / "log.tsv", tmp_path / "topics.tsv"
@@ -271,8 +278,6 @@ def data(tmp_path: Path) -> tuple[Path, Path]:
 def test_the_choice_changes_no_pair_above_the_threshold(
     data: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The rewordings of the sensitivity check go through the first pass, too.
-    monkeypatch.setattr("truerank.vectors.search._WORTH_SCREENING", 1)
     results = {way: audited(tmp_path / way, *data, way, monkeypatch, k=3) for way in ("fp32", "fp16", "bf16")}
     candidates = {way: (tmp_path / way / "candidates.parquet").read_bytes() for way in results}
     assert len(results["fp32"].above()) > 10

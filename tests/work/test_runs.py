@@ -244,12 +244,3 @@ def test_a_folder_of_blocks_is_ours_or_refused(tmp_path: Path) -> None:
     # A run that was stopped finds its blocks again.
     with run("x", out=tmp_path / "y") as job:
         assert (job.claim_folder("kept") / "block").is_file()
-
-
-def test_only_what_this_command_wrote_is_withdrawn(tmp_path: Path) -> None:
-    with run("x", out=tmp_path) as job:
-        job.text("exports/a.csv", "1\n")
-    (tmp_path / "exports" / "b.csv").write_text("mine")
-    with run("x", out=tmp_path) as job:
-        job.withdraw("exports")
-        assert [path.name for path in (tmp_path / "exports").iterdir()] == ["b.csv"]

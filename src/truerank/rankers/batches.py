@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 Rows = NDArray[np.int64]
 
 
-def length_batches(
-    lengths: NDArray[np.int64], *, tokens: int, waste: float = 0.0, rows: int | None = None
-) -> list[Rows]:
+def length_batches(lengths: NDArray[np.int64], *, tokens: int, waste: float = 0.0) -> list[Rows]:
     """Batches of texts by their numbers of tokens, the longest first, so that memory is asked for once.
 
     They depend on the lengths and their order alone.
@@ -23,7 +21,7 @@ def length_batches(
     ordered = np.maximum(lengths[order], 1)
     while start < len(order):
         longest = int(ordered[start])
-        room = max(1, min(tokens // longest, rows or len(order)))
+        room = max(1, min(tokens // longest, len(order)))
         shortest = longest * (1 - waste)
         # Lengths fall, so what is too short for this batch is all that follows.
         end = start + int(np.searchsorted(-ordered[start : start + room], -shortest, side="right"))

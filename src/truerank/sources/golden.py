@@ -12,7 +12,7 @@ import math
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -95,7 +95,6 @@ class GoldenTable:
 def read_golden(
     source: Any,
     columns: str | Mapping[str, str] = "",
-    documents: Iterable[tuple[str, str]] | None = None,
     *,
     measure: str = "",
 ) -> GoldenTable:
@@ -105,7 +104,6 @@ def read_golden(
         source: a path (CSV, TSV, JSON, JSONL, Parquet), a frame of Polars or pandas, a list of mappings, or a mapping
             of columns.
         columns: what columns are, where their names do not say: "question=q,expected=gold,retrieved=a+b".
-        documents: ids and texts, where the expected answers are texts and the results are ids.
         measure: whose scores count, where a column names several measures.
     """
     table = source if isinstance(source, GoldenRows) else opened_rows(source)
@@ -114,7 +112,7 @@ def read_golden(
     roles = roles_of(table, chosen)
     if roles.measure is not None:
         table = _of_measure(table, roles, measure)
-    found = _scored(table, roles) if roles.is_scores else _retrieved(table, roles, documents)
+    found = _scored(table, roles) if roles.is_scores else _retrieved(table, roles)
     return replace(found, path=str(table.where) if isinstance(table.where, Path) else "")
 
 
@@ -295,7 +293,7 @@ class _Questions:
         return pl.DataFrame(rows, schema={"topic_id": pl.String, "text": pl.String}, orient="row")
 
 
-def _retrieved(table: GoldenRows, roles: GoldenRoles, documents: Iterable[tuple[str, str]] | None) -> GoldenTable:
+def _retrieved(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     """Judgments and runs of a golden file."""
     questions, remarks = _Questions(table, roles), Counter[str]()
     expected: dict[str, dict[str, int]] = defaultdict(dict)
@@ -327,7 +325,7 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, documents: Iterable[tuple[
                     )
                 lists[system][number] = found
     if texts:
-        expected = _matched(table, expected, lists, documents, remarks)
+        expected = _matched(table, expected, lists, remarks)
     asked = {number for number in questions.texts if expected.get(number)}
     if without := len(questions.texts) - len(asked):
         remarks[f"{without} question{'s' * (without != 1)} without an expected answer: not scored"] += 1
@@ -454,21 +452,16 @@ def _matched(
     table: GoldenRows,
     expected: Mapping[str, Mapping[str, int]],
     lists: Mapping[str, dict[str, list[Retrieved]]],
-    documents: Iterable[tuple[str, str]] | None,
     remarks: Counter[str],
 ) -> dict[str, dict[str, int]]:
     """Expected texts as the documents that hold them; a text that none holds is a document that nobody retrieved."""
-    known = {doc: _plain(text) for doc, text in documents} if documents is not None else {}
+    known: dict[str, str] = {}
     for every in lists.values():
         for results in every.values():
             known |= {one.doc_id: _plain(one.text or one.doc_id) for one in results}
-    if documents is None and all(len(text.split()) < TEXT_WORDS for text in known.values()):
-        raise table.fault(
-            "the expected answers are texts, and the results are ids", "give the documents too, or the expected ids"
-        )
-    plain = documents is None and all(
-        not one.text for every in lists.values() for results in every.values() for one in results
-    )
+    if all(len(text.split()) < TEXT_WORDS for text in known.values()):
+        raise table.fault("the expected answers are texts, and the results are ids", "give the expected ids")
+    plain = all(not one.text for every in lists.values() for results in every.values() for one in results)
     by_text: dict[str, list[str]] = defaultdict(list)
     for doc, text in known.items():
         by_text[text].append(doc)
@@ -482,8 +475,7 @@ def _matched(
             equal += bool(own)
             if not own and text.strip():
                 mine = {one.doc_id for every in lists.values() for one in every.get(number, [])}
-                pool = known if documents is not None else mine
-                own = [doc for doc in pool if text in known.get(doc, "")]
+                own = [doc for doc in mine if text in known.get(doc, "")]
                 inside += bool(own)
             lacking += not own
             name = f"expected-{hashlib.sha256(text.encode()).hexdigest()[:10]}"

@@ -137,12 +137,12 @@ class MeansTable:
     metadata: Metadata
 
 
-def read_metadata(paths: Sequence[str | Path], selection: RowFilter, known: Metadata | None = None) -> Metadata:
+def read_metadata(paths: Sequence[str | Path], selection: RowFilter) -> Metadata:
     """Reads tables with one row per run: CSV, TSV, JSONL or Parquet, columns found by their usual names.
 
     Several tables complete one another.
     """
-    found = known or Metadata()
+    found = Metadata()
     for path in paths:
         read: dict[str, RunInfo] = {}
         for row in _table(path):

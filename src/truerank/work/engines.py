@@ -262,18 +262,15 @@ class RayEngine:
     Args:
         address: of a running cluster ("ray://host:10001", "auto"); None starts one on this machine.
         workers: how many blocks are at work at a time; None for as many as the cluster has room for.
-        threads: processors that a block asks for which does not say.
         tolerant: the result of a block that still fails is `Lost`, and the others go on.
     """
 
     in_process: Final = False
 
-    def __init__(
-        self, address: str | None = None, workers: int | None = None, threads: int = 1, *, tolerant: bool = False
-    ) -> None:
+    def __init__(self, address: str | None = None, workers: int | None = None, *, tolerant: bool = False) -> None:
         with needed_for("the Ray engine", "ray"):
             import ray
-        self._ray, self._threads, self._tolerant = ray, threads, tolerant
+        self._ray, self._tolerant = ray, tolerant
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         if not ray.is_initialized():
             try:
@@ -317,7 +314,7 @@ class RayEngine:
     def _needs(self, task: Task[B, R]) -> dict[str, float]:
         """What a block of a task asks for where it does not say itself."""
         if not str(getattr(task, "device", None) or "").startswith("cuda"):
-            return {"num_cpus": self._threads, "num_gpus": 0}
+            return {"num_cpus": 1, "num_gpus": 0}
         has = self._ray.cluster_resources()
         sharers = min(_SHARERS, int(has.get("CPU", 1) // max(1, has.get("GPU", 0))), self._workers or _SHARERS)
         return {"num_cpus": 1, "num_gpus": 1 / max(1, sharers)}

@@ -131,11 +131,6 @@ class Run(Artifacts):
             self._own_name(f"{name}/")
         return folder
 
-    def withdraw(self, name: str) -> None:
-        """Removes a file, or the files of a folder, that an earlier run of this command wrote; those of others stay."""
-        for each in [own for own in self._names if own == name or own.startswith(f"{name}/")]:
-            (self.folder / each).unlink(missing_ok=True)
-
     def _own_name(self, name: str) -> None:
         # A later process knows by this what the killed one wrote.
         with (self.work / _WRITTEN).open("a", encoding="utf-8") as stream:

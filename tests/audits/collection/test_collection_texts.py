@@ -41,9 +41,7 @@ def looked_through(source: str) -> DocumentTable:
     ("said", "kind"),
     [
         ("a cafÃ© in town", "wrong-decoding"),
-        ("itâ€™s here", "wrong-decoding"),
         ("lost \ufffd sign", "lost-characters"),
-        ("zero\x00byte", "lost-characters"),
         ("café, Ångström, 東京, naïve façade", None),
         ("São Paulo, ÇA VA, Ã is a letter", None),
         ("line one\nline two\ttab", None),
@@ -76,10 +74,7 @@ def test_placeholders_notices_and_doubles() -> None:
     "said",
     [
         "Why was the account of a user banned by the moderators?",
-        "What are tracking cookies? Who may read them in my browser?",
         "Its rulers had already at that time reached the limits of what people would pay.",
-        "Superhuman abilities may come of robots and of human minds.",
-        "They paid the members of that club for already a third trial.",
         "How to fix the login page after the password of a user was reset",
         "The post-war courts failed. This content of the law was never written down, so that nobody could have known "
         "what it asked of the people, and the judges of the time did as they liked.",
@@ -140,21 +135,16 @@ def test_a_few_letters_of_the_usual_script_make_no_usual_text(tmp_path: Path) ->
 _RUSSIAN = "Радиосвязь на коротких волнах зависит от состояния ионосферы номер"
 
 
-@pytest.mark.parametrize("first", [False, True])
 @pytest.mark.parametrize(
-    ("foreign", "asked", "named", "told"),
+    ("foreign", "asked", "named", "told", "first"),
     [
-        (1, (30, 0), 1, 0),
-        (12, (30, 0), 12, 0),
-        (40, (30, 0), 40, 0),
-        (40, (30, 1), 40, 0),  # one topic among many may be astray itself
-        (40, (0, 0), 40, 0),  # no topics are given
-        (40, (20, 10), 0, 40),  # topics in both languages
-        (40, (0, 30), 0, 40),  # topics in the language of the few
-        (200, (30, 0), 200, 0),  # a third of the collection
-        (400, (30, 0), 400, 0),  # half of it
-        (200, (0, 0), 0, 200),  # nobody says what is asked for
-        (400, (15, 15), 0, 400),  # topics in both
+        (1, (30, 0), 1, 0, True),
+        (40, (30, 1), 40, 0, False),  # one topic among many may be astray itself
+        (40, (0, 0), 40, 0, True),  # no topics are given
+        (40, (20, 10), 0, 40, False),  # topics in both languages
+        (40, (0, 30), 0, 40, True),  # topics in the language of the few
+        (400, (30, 0), 400, 0, True),  # half of the collection
+        (200, (0, 0), 0, 200, False),  # nobody says what is asked for
     ],
 )
 def test_documents_in_another_script_than_nearly_all(

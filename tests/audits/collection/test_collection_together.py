@@ -90,14 +90,6 @@ def test_contradictions_are_combined(combine: str, kept: list[int]) -> None:
     assert {*changes["row"], *found["row"]} == {0, 1, 2}
 
 
-def test_closing_twice_changes_nothing(tmp_path: Path) -> None:
-    files = _files(tmp_path)
-    audited = collection.audit(**files)
-    once = collection.clean(files["qrels"], audited, out=tmp_path / "once")
-    twice = collection.clean(str(tmp_path / "once" / "some.qrels"), audited)
-    assert twice.qrels.equals(once.qrels) and not len(twice.changes)
-
-
 def test_pairs_go_to_the_judging_page_and_back(tmp_path: Path) -> None:
     files = _files(tmp_path)
     collection.audit(**files, out=tmp_path / "audit")
@@ -165,12 +157,6 @@ def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
     for name in names:
         if name.name != "run.log":
             assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
-
-
-def test_a_page_without_findings(tmp_path: Path) -> None:
-    collection.audit(topics=_files(tmp_path)["topics"], out=tmp_path / "topics")
-    page = (tmp_path / "topics" / "report.html").read_text()
-    assert "Nothing was found." in page and "SOUND" in page
 
 
 def test_the_card_states_what_was_found(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def _audit(
     return collection.audit(**given)
 
 
-@pytest.mark.parametrize("share", [0.02, 0.08, 0.3, 0.45])
+@pytest.mark.parametrize("share", [0.02, 0.45])
 def test_documents_in_a_language_that_no_topic_has_are_named(tmp_path: Path, share: float) -> None:
     first, second = _first(), _second()
     others = round(share * 600)
@@ -82,9 +82,8 @@ def test_without_topics_few_documents_are_in_another_language(tmp_path: Path, ot
     assert (note is None) is named and (note is None or note.count >= 0.9 * others)
 
 
-@pytest.mark.parametrize("others", [50, 250])
-def test_topics_or_relevant_documents_in_both_languages_are_meant(tmp_path: Path, others: int) -> None:
-    first, second = _first(), _second()
+def test_topics_or_relevant_documents_in_both_languages_are_meant(tmp_path: Path) -> None:
+    first, second, others = _first(), _second(), 50
     texts = [first.text() for _ in range(300)] + [second.text() for _ in range(others)]
     topics = [first.said(7) for _ in range(40)]
     asked = _audit(tmp_path, texts, [*topics[:35], *(second.said(7) for _ in range(5))])
@@ -110,11 +109,10 @@ _INNOCENT: dict[str, Callable[[Tongue], list[str]]] = {
 
 
 @pytest.mark.parametrize("kind", _INNOCENT)
-@pytest.mark.parametrize("share", [0.05, 0.3])
-def test_texts_that_are_no_language_are_not_named(tmp_path: Path, kind: str, share: float) -> None:
+def test_texts_that_are_no_language_are_not_named(tmp_path: Path, kind: str) -> None:
     first, other = _first(), _second()
     texts = [first.text() for _ in range(400)]
-    texts += [" ".join(_INNOCENT[kind](other)) for _ in range(round(400 * share))]
+    texts += [" ".join(_INNOCENT[kind](other)) for _ in range(120)]
     found = _audit(tmp_path, texts, [first.said(7) for _ in range(40)])
     assert found.finding("foreign-language") is None
 
@@ -136,7 +134,7 @@ def test_quotations_in_another_language_are_none(tmp_path: Path) -> None:
 def test_a_sample_of_all_texts_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(languages, "_SAMPLE", 300)
     first, second, sample = _first(), _second(), LanguageSample()
-    for tongue, count in ((first, 3000), (second, 1000)):  # the second one's are appended
+    for tongue, count in ((first, 1500), (second, 500)):  # the second one's are appended
         for _ in range(count):
             sample.add(tongue.text())
     assert 300 <= len(sample._texts) <= 601

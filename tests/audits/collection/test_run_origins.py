@@ -62,7 +62,7 @@ def kinds(found: tuple[RunFault, ...], run: str) -> set[str]:
     return {fault.kind for fault in found if fault.run == run}
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(2))
 def test_clean_runs_show_nothing(seed: int) -> None:
     runs, relevant, draw = collection(seed)
     assert run_origins(files(runs, relevant), 1) == ()
@@ -80,7 +80,7 @@ def test_clean_runs_show_nothing(seed: int) -> None:
     assert kinds(run_origins(files(runs, relevant), 1), "one") == set()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_an_order_that_shows_more_on_some_topics_than_on_others_is_one(seed: int) -> None:
     """The other run's lists are cut, or the documents of the run were not judged."""
     draw = np.random.default_rng(seed)
@@ -171,7 +171,7 @@ def test_planted_origins_are_seen(
     assert kinds(found, "one") == set()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(1))
 def test_a_good_run_that_leaves_few_relevant_documents_has_not_seen_the_judgments(seed: int) -> None:
     draw = np.random.default_rng(seed)
     runs: Runs = {"one": {}, "two": {}}
@@ -212,7 +212,7 @@ def test_a_part_of_the_collection_needs_its_order() -> None:
     assert run_origins(files(runs, relevant, documents=False), 1) == ()
 
 
-@pytest.mark.parametrize("plant", [other_rows, oracle, unordered, off_by_one, other_index, part_of_index])
+@pytest.mark.parametrize("plant", [other_rows, oracle, off_by_one, part_of_index])
 def test_neither_the_order_of_rows_nor_repeated_documents_nor_padded_numbers_change_what_is_seen(
     plant: Callable[[Runs, Mapping[str, set[str]], np.random.Generator], None],
 ) -> None:
@@ -308,8 +308,9 @@ def stuck(lists: Lists, share: float) -> Lists:
     return {**lists, **dict.fromkeys(topics[1 : 1 + int(share * len(topics))], lists[topics[0]])}
 
 
-@pytest.mark.parametrize("results", [10, 25])
-@pytest.mark.parametrize("change", [exchanged, batched, stuck, lambda lists, _: shifted(lists, 360)])
+@pytest.mark.parametrize(
+    ("change", "results"), [(exchanged, 10), (batched, 25), (stuck, 10), (lambda lists, _: shifted(lists, 360), 25)]
+)
 def test_topics_with_results_of_others_are_named(change: Callable[[Lists, float], Lists], results: int) -> None:
     runs, relevant = noisy(400, results)
     assert run_origins(files(runs, relevant, documents=False), 1) == ()
@@ -333,7 +334,7 @@ def test_one_list_for_most_topics_does_not_read_the_query() -> None:
     assert [one.kind for one in (*run_faults(given), *run_origins(given, 1))].count("fixed-list") == 1
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_topics_that_were_misread_or_asked_twice_are_no_mistake_of_ids(seed: int) -> None:
     runs, relevant = noisy(400, 10, seed)
     draw = np.random.default_rng(seed)
@@ -375,9 +376,8 @@ def test_topics_with_results_that_fit_no_topic_are_told_apart_from_hard_ones(top
     assert (fault.run, fault.weight, fault.topics) == ("two", "doubt", frozenset(junk))
 
 
-@pytest.mark.parametrize("results", [10, 25])
-def test_lists_that_are_written_worst_first(results: int) -> None:
-    runs, relevant = noisy(400, results)
+def test_lists_that_are_written_worst_first() -> None:
+    runs, relevant = noisy(400, 25)
     runs["two"] = {topic: docs[::-1] for topic, docs in runs["two"].items()}
     (fault,) = [one for one in run_origins(files(runs, relevant, documents=False), 1) if one.weight == "fault"]
     assert (fault.kind, fault.run) == ("no-order", "two") and "worst first" in fault.reason

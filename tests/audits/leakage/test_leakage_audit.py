@@ -19,7 +19,7 @@ import pytest
 
 import truerank
 from places import DATA, without_progress
-from shortcuts import encoded_once
+from shortcuts import encoded_once, undrawn
 from truerank import leakage
 from truerank.audits.leakage import sensitivity
 from truerank.audits.leakage.estimate import TestEvidence, summarise_test
@@ -68,24 +68,25 @@ def cached(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def few(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The sample's training queries in small: those that the truth names, and each tenth of the others."""
+    """The sample's training queries in small: those that the truth names, and each fiftieth of the others."""
     folder, named = tmp_path_factory.mktemp("few"), {row.query_id for row in read_truth()}
     files = [folder / f"{path.name.partition('.')[0]}.tsv" for path in SAMPLE.train]
     for path, whole in zip(files, TRAIN, strict=True):
         lines = (f"{one.query_id}\t{one.text}\n" for at, one in enumerate(open_queries(whole))
-                 if one.query_id in named or not at % 10)  # fmt: skip
+                 if one.query_id in named or not at % 50)  # fmt: skip
         path.write_text("".join(lines), encoding="utf-8")
     return [str(path) for path in files]
 
 
-def audited(train: list[str], folder: Path, cache: str, others: int = 40) -> SampleAudits:
-    """Both audits, which plant so many rewordings of each kind that no verdict rests on."""
+def audited(train: list[str], folder: Path, cache: str, most: int = 100, others: int = 40) -> SampleAudits:
+    """Both audits, which plant so many rewordings of each kind, and of each that no verdict rests on."""
     labels = (str(SAMPLE.labels),)
     options = {
         "variants": {test: str(path) for test, path in SAMPLE.variants.items()},
         "encoder": "packaged", "backend": "onnx", "cache": cache, "block_size": 1024,
     }  # fmt: skip
-    with encoded_once(), pytest.MonkeyPatch.context() as patched:
+    with encoded_once(), undrawn(), pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sensitivity, "MOST_PLANTS", most)
         patched.setattr(sensitivity, "_MOST_OTHERS", others)
         first = leakage.audit(train, TESTS, out=folder / "first", **options)
         encoder = first.summary["encoder"]
@@ -97,7 +98,7 @@ def audited(train: list[str], folder: Path, cache: str, others: int = 40) -> Sam
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory, cached: dict[str, Any], few: list[str]) -> SampleAudits:
-    return audited(few, tmp_path_factory.mktemp("sample"), cached["cache"], others=5)
+    return audited(few, tmp_path_factory.mktemp("sample"), cached["cache"], most=20, others=5)
 
 
 class Truth(NamedTuple):

@@ -86,8 +86,3 @@ def test_redacted_audits_compare_under_one_key_only():
     with pytest.raises(InputError, match="this audit is redacted and the other is not"):
         since_baseline(redact(audit(OLD), KEY), audit(OLD))
     assert since_baseline(redact(audit(OLD), KEY), audit([])).contaminated
-
-
-def test_no_baseline_there(tmp_path):
-    with pytest.raises(InputError, match=r"no summary\.json here"):
-        since_baseline(audit(OLD), tmp_path)

@@ -134,15 +134,6 @@ def test_refuses_a_gap_around_the_answer():
     assert any(wanted.low <= 0.84 and wanted.high >= 0.85 for wanted in calibration.label_next)
 
 
-def test_refuses_a_wide_interval_and_says_how_much_to_label():
-    rng = np.random.default_rng(3)
-    labels = pairs(*[(s, rng.random() < 0.75 + s * 0.2) for s in np.linspace(0.8, 1, 60)])
-    calibration = pointed(labels)
-    assert calibration.refused
-    assert calibration.label_next
-    assert all(bin_.more > 0 for bin_ in calibration.label_next)
-
-
 def test_refuses_when_the_target_is_never_reached_or_labels_are_few():
     never = pointed(pairs(*[(0.8 + 0.001 * i, i % 2 == 0) for i in range(200)]))
     assert (never.chosen, never.estimate, never.label_next) == (None, None, ())
@@ -161,14 +152,6 @@ def test_same_seed_same_numbers_and_json_is_plain():
     other = pointed(labels, seed=6)
     assert not np.array_equal(first.low, other.low)
     assert np.array_equal(first.precision, other.precision)
-
-
-def test_topics_as_clusters_widen_the_interval():
-    rows = [(0.85 + 0.0005 * i, i >= 20 and (i // 10) % 6 > 0) for i in range(300)]
-    labels = [pair(i, s, leak, topic=str(i // 10)) for i, (s, leak) in enumerate(rows)]
-    alone, clusters = (pointed(labels, drawing=how, min_precision=0.7) for how in ("pairs", "topics"))
-    middle = at(alone, 0.9)
-    assert (clusters.high - clusters.low)[middle] > 1.5 * (alone.high - alone.low)[middle]
 
 
 def test_interval_of_pairs_that_all_agree_is_not_empty():
@@ -301,21 +284,16 @@ def test_topics_widen_the_bound():
 
 
 def test_the_bound_holds_where_the_truth_is_known():
-    """In 60 samples of 100 labels: mostly at least the target, and more often than at the point estimate."""
+    """In 30 samples of 100 labels: mostly at least the target, and more often than at the point estimate."""
     safe, point, answers = [], [], 0
-    for seed in range(60):
+    for seed in range(30):
         true, labels = stratified(seed)
         found = calibrate(labels)
         answers += not found.refused
         safe += [] if found.refused else [found.chosen >= true - 0.001]
         point.append(pointed(labels).estimate >= true - 0.001)
-    assert answers >= 40
+    assert answers >= 20
     assert np.mean(safe) >= 0.9 > np.mean(point)
-
-
-def test_unknown_rules_are_refused():
-    with pytest.raises(InputError, match="no rule 'stays'"):
-        calibrate(pairs((0.9, True)), rule="stays")
 
 
 def test_within_a_similarity_pairs_count_by_their_weight():

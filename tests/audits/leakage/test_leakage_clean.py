@@ -481,25 +481,3 @@ def test_real_topic_files(tmp_path, name):
     reduction = reduce_topics(source, audit(rows), tmp_path / name)
     left = read_topics(str(reduction.out)).topics
     assert left == tuple(topic for topic in topics if topic.topic_id not in gone)
-
-
-@pytest.mark.shared
-def test_a_real_log(tmp_path):
-    source = DATA / "query-logs" / "million-query.tsv.gz"
-    queries = list(open_queries(str(source)))
-    rows = [("robust", "1", "title", "million-query", q.query_id, q.text, 0.99) for q in queries[::500]]
-    cleaning = clean(source, audit(rows), tmp_path / "clean.tsv.gz")
-    texts = {" ".join(q.text.split()) for q in queries[::500]}
-    before = gzip.decompress(source.read_bytes()).split(b"\n")
-    after = gzip.decompress(cleaning.out.read_bytes()).split(b"\n")
-    assert len(before) - len(after) == cleaning.removed >= 120
-    gone = iter(before)
-    assert all(line in gone for line in after)
-    left = [q for q in queries if " ".join(q.text.split()) not in texts]
-    assert cleaning.kept == pytest.approx(len(left), abs=2)
-
-
-def test_kinds_of_leak_that_do_not_exist_are_an_error() -> None:
-    known = "choose from pair, query-query, positive-relevant, negative-relevant, query-document, document-corpus"
-    with pytest.raises(InputError, match=rf"kinds.*there is no kind of leak 'queries'\. {known}"):
-        leakage.LeakRules(kinds=("pair", "queries"))

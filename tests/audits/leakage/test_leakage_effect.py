@@ -5,8 +5,6 @@ import json
 import ir_measures
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 from leakage_example import audit, save
@@ -106,29 +104,6 @@ def test_systems_that_tie_are_not_swapped():
     assert order.swaps == () and order.tau is None
 
 
-TIED = [RunRow("t", "a", 1, 1.0), RunRow("t", "b", 2, 1.0)]
-
-
-@pytest.mark.parametrize(
-    ("ties", "rows", "rr"),
-    [
-        ("trec_eval", TIED, 1.0),
-        ("ascending", TIED, 0.5),
-        ("rank", TIED, 0.5),
-        ("rank", [TIED[0]._replace(rank=9, score=5.0), TIED[1]], 1.0),
-        # The two scores are one 32-bit number.
-        ("trec_eval", [TIED[0]._replace(score=1.00000001), TIED[1]], 1.0),
-        ("ascending", [TIED[0]._replace(score=1.00000001), TIED[1]], 0.5),
-    ],
-)
-def test_ties_are_broken_alike_for_every_provider(ties, rows, rr):
-    result = effect([Qrel("t", "b", 1), Qrel("u", "b", 1)], {"a": rows}, [], measures="RR RR@10 P@1 nDCG@10", ties=ties)
-    means = [row.all.mean * 2 for row in result.runs]
-    assert means[:3] == [rr, rr, float(rr == 1.0)]
-    assert means[3] == pytest.approx(1.0 if rr == 1.0 else 1 / np.log2(3))
-    assert result.settings["ties"] == ties
-
-
 def test_audits_and_test_sets(tmp_path):
     rows = [("robust", "t1", "title", "log", "q", "x", 0.99), ("core", "t2", "title", "log", "q", "x", 0.99)]
     folder = save(audit(rows, tests=("robust", "core")), tmp_path / "audit")
@@ -179,30 +154,6 @@ def test_faults_of_options(options, fault):
         effect(judged("t1"), {"a": run(t1=1)}, [], **options)
 
 
-def test_faults_of_sources(tmp_path):
-    with pytest.raises(InputError, match="no relevance judgments"):
-        effect([], {"a": run(t1=1)}, [])
-    with pytest.raises(InputError, match="a: the run holds none of the 1 topics of the qrels"):
-        effect(judged("t1"), {"a": run(t2=1)}, [])
-    with pytest.raises(InputError, match="topic t1 has document d twice"):
-        effect(judged("t1"), {"a": run(t1=1) * 2}, [])
-    with pytest.raises(InputError, match="no run"):
-        effect(judged("t1"), [], [])
-
-
-def test_files(tmp_path):
-    (tmp_path / "q.qrels").write_text("t1 0 d 1\nt1 0 e 0\nt2 0 d 2\n")
-    bm25, neural = tmp_path / "bm25.run", tmp_path / "neural.run.gz.txt"
-    for path, (first, second) in ((bm25, "ed"), (neural, "de")):
-        lines = [f"{topic} Q0 {first} 1 9.5 tag\n{topic} Q0 {second} 2 9.25 tag\n" for topic in ("t1", "t2")]
-        path.write_text("".join(lines))
-    result = effect(tmp_path / "q.qrels", [bm25, str(neural)], ["t2"], measures="P@1 P(rel=2)@1")
-    means = {(row.run, row.measure): row.all.mean for row in result.runs}
-    assert means == {
-        ("bm25", "P@1"): 0.0, ("neural", "P@1"): 1.0, ("bm25", "P(rel=2)@1"): 0.0, ("neural", "P(rel=2)@1"): 0.5,
-    }  # fmt: skip
-
-
 def test_standard_deviations_for_the_detectable_difference():
     runs = {"a": run(t1=1, t2=2, t3=1), "b": run(t1=2, t2=2, t3=4), "c": run(t1=1, t2=1, t3=1)}
     sds = spreads(evaluated_means(judged("t1", "t2", "t3"), runs, "RR", "trec_eval"))
@@ -211,27 +162,6 @@ def test_standard_deviations_for_the_detectable_difference():
     assert sds["a – b"] == pytest.approx(np.std([0.5, 0, 0.75], ddof=1))
     with pytest.raises(InputError, match="differences need two runs"):
         spreads(evaluated_means(judged("t1", "t2"), {"a": run(t1=1)}, "RR", "trec_eval"))
-
-
-@settings(max_examples=25)
-@given(st.data())
-def test_means_are_those_of_ir_measures(data):
-    topics, documents = ["1", "2", "3"], ["a", "b", "c", "d", "e"]
-    some = st.sets(st.sampled_from(documents), min_size=1)
-    qrels = [Qrel(t, d, data.draw(st.integers(0, 2))) for t in topics for d in data.draw(some)]
-    rows = [
-        RunRow(t, d, 0, float(data.draw(st.integers(0, 3))))
-        for t in ["1", *data.draw(st.sets(st.sampled_from(topics[1:])))]
-        for d in data.draw(some)
-    ]
-    names = ["nDCG@10", "P@1", "AP", "RR", "R@2", "P(rel=2)@2"]
-    expected = ir_measures.calc_aggregate(
-        [ir_measures.parse_measure(name) for name in names],
-        [ir_measures.Qrel(q.topic_id, q.doc_id, q.relevance) for q in qrels],
-        [ir_measures.ScoredDoc(r.topic_id, r.doc_id, r.score) for r in rows],
-    )
-    result = effect(qrels, {"a": rows}, [], measures=names)
-    assert {row.measure: pytest.approx(row.all.mean) for row in result.runs} == {str(m): v for m, v in expected.items()}
 
 
 @pytest.mark.shared

@@ -7,7 +7,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 import truerank
@@ -194,13 +193,6 @@ def test_kinds_fail_as_asked(audit: leakage.ExampleAudit) -> None:
     assert audit.verdict_words[0] == "CONTAMINATED"
     with pytest.raises(InputError, match="query-query"):
         leakage.ExampleOptions(kinds=("everything",))
-
-
-def test_no_leak_leaves_an_empty_table(collection: Path, tmp_path: Path) -> None:
-    train = write_lines(tmp_path / "train.jsonl", HARMLESS[:3])
-    found = leakage.examples(train, collection, kinds=("pair",), sample=20)
-    assert found.leaks.is_empty()
-    assert found.leaks.schema == pl.Schema(LEAKS)
 
 
 def test_clean_drops_the_examples_that_leak(audit: leakage.ExampleAudit, tmp_path: Path) -> None:

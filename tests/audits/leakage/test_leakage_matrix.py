@@ -16,7 +16,6 @@ import pytest
 from toy_encoder import TrigramEncoder
 from truerank.audits.leakage import matrix
 from truerank.audits.leakage.training_data import matrix as matrices
-from truerank.audits.leakage.training_data.report import matrix_svg
 from truerank.audits.leakage.training_data.texts import TextSource
 from truerank.audits.leakage.training_data.verdicts import upper_bound
 from truerank.errors import InputError
@@ -356,11 +355,3 @@ def test_faults_of_the_suite_name_the_line(suite: Path, old: str, new: str, faul
     with pytest.raises(InputError) as raised:
         matrix(suite, encoder="none")
     assert fault in str(raised.value)
-
-
-def test_names_are_no_markup_in_the_picture(plain: Any) -> None:
-    name = "<script>&\"'"
-    cells = plain.cells.with_columns(training=pl.lit(name))
-    drawn = matrix_svg(cells, [name], ["topics", "other"], "list")
-    assert "<script>" not in drawn
-    assert matrix_svg(cells, [name], ["topics", "other"], "list") == drawn

@@ -1,6 +1,5 @@
 """Redaction: no text is left, ids are, and hashes compare only under the same key."""
 
-import hashlib
 import stat
 
 import polars as pl
@@ -48,12 +47,6 @@ def test_the_same_query_has_the_same_hash_and_another_key_another():
     assert key_mark(hashes[0]) == key_mark(hashes[2]) != key_mark(others[0])
 
 
-def test_guesses_cannot_be_checked_without_the_key():
-    (mark,) = {hash_text("organized crime", KEY)}
-    plain = hashlib.sha256(b"organized crime").hexdigest()
-    assert plain[:16] not in mark
-
-
 def test_redacting_twice_changes_nothing():
     once = redact(audit(ROWS), KEY)
     assert redact(once, KEY).candidates.equals(once.candidates)
@@ -67,10 +60,6 @@ def test_verdicts_that_look_like_a_query_stay():
     redacted = redact(audit(rows), KEY)
     assert redacted.summary["tests"]["robust"]["verdict"] == "CONTAMINATED"
     assert redacted.summary["tests"]["robust"]["leaked_topics"] == ["301", "7"]
-
-
-def test_an_empty_audit():
-    assert redact(audit([]), KEY).candidates.is_empty()
 
 
 @given(st.text(), st.text())

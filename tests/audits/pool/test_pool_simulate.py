@@ -21,6 +21,7 @@ import scipy.stats
 import pool_collection
 from dying_task import Block, Dying
 from places import ROOT
+from shortcuts import undrawn
 from truerank.audits import pool as reusability
 from truerank.audits.pool import Features, SimulationOptions, depth_pool, load_rule, simulate, verdict_of
 from truerank.audits.pool.inputs import UNLIKE_SYSTEMS, unlike_systems
@@ -78,7 +79,8 @@ def sources(files: pool_collection.Files, **changes) -> dict[str, object]:
 def whole(files, tmp_path_factory):
     """A simulation, and the folder that it was written to."""
     folder = tmp_path_factory.mktemp("report") / "out"
-    return simulate(**sources(files), out=folder, options=OPTIONS, engine=LocalEngine()), folder
+    with undrawn():
+        return simulate(**sources(files), out=folder, options=OPTIONS, engine=LocalEngine()), folder
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -396,6 +398,7 @@ def test_report_says_what_was_found(whole):
     assert not (folder / ".work").exists()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_interrupted_and_resumed_equals_uninterrupted(whole, files, tmp_path):
     _, folder = whole
     with pytest.raises(KeyboardInterrupt):
@@ -406,6 +409,7 @@ def test_interrupted_and_resumed_equals_uninterrupted(whole, files, tmp_path):
     assert contents(tmp_path / "out") == contents(folder)
 
 
+@pytest.mark.slow
 def test_kept_traces_serve_other_rules_and_more_trials(files, tmp_path):
     first, second, third = Counting(), Counting(), Counting()
     notes = []
@@ -433,10 +437,10 @@ def test_kept_traces_serve_other_rules_and_more_trials(files, tmp_path):
 
 
 @pytest.mark.slow
-def test_interrupted_processes_lose_nothing(whole, files, tmp_path):
+def test_interrupted_processes_lose_nothing(files, tmp_path):
     """The command with two processes, interrupted in the middle; one process afterwards writes the same bytes."""
-    _, folder = whole
-    out = tmp_path / "out"
+    folder, out = tmp_path / "whole", tmp_path / "out"
+    simulate(**sources(files), out=folder, options=OPTIONS, engine=LocalEngine())
     words = [sys.executable, "-m", "truerank", "pool", "simulate", "--workers", "2", "--out", str(out)]
     words += [word for path in files.runs for word in ("--run", str(path))]
     words += ["--metadata", str(files.metadata), "--qrels", str(files.qrels), "--topics", str(files.topics)]
@@ -473,9 +477,13 @@ FAULTS = {
     "topics unknown": ({"qrels": "1 0 d001 1\n"}, {}, "topics that are not known"),
     "another collection": ({"docs": "x1\tsome words here\nx2\tmore words\n"}, {}, "the collection has none of"),
     "a measure that is not a mean": ({}, {"measures": "NumRet"}, "'NumRet' is not simulated"),
-    "two rules of one name": ({}, {"stopping": ("budget:60", "budget:60")}, "two rules are called 'Budget 60'"),
-    "a rule that keeps nothing": ({}, {"stopping": ("budget:1",)}, "keeps none of the 6 topics"),
-    "no such rule": ({}, {"stopping": ("never",)}, "no stopping rule 'never'"),
+    "two rules of one name": (
+        {},
+        {"stopping": ("budget:60", "budget:60"), "unlike": "none"},
+        "two rules are called 'Budget 60'",
+    ),
+    "a rule that keeps nothing": ({}, {"stopping": ("budget:1",), "unlike": "none"}, "keeps none of the 6 topics"),
+    "no such rule": ({}, {"stopping": ("never",), "unlike": "none"}, "no stopping rule 'never'"),
     "no such system": ({}, {"unlike": "dense,odd"}, "no unlike system 'odd'"),
     "no share": ({}, {"share": 0.0}, "share: must be above 0 and at most 1, got 0"),
 }
@@ -496,7 +504,7 @@ def test_bad_input_is_refused(name, files, tmp_path):
 
 
 def test_a_rule_that_does_not_stop_is_bounded_and_named(files):
-    options = dataclasses.replace(OPTIONS, trials=1, length=80, stopping=("budget:5000",))
+    options = dataclasses.replace(OPTIONS, trials=1, length=80, stopping=("budget:5000",), unlike="none")
     found = simulate(**sources(files), options=options, engine=LocalEngine())
     assert any("6 topics were still open at the end of a trace" in note for note in found.notes)
     assert load_rule("budget:5000").name in found.rules

@@ -14,10 +14,10 @@ import scipy
 
 from places import DATA
 from truerank.audits.survivorship import EvaluateOptions, evaluate
-from truerank.audits.survivorship.depths import training_effect
 from truerank.audits.survivorship.evaluation import nested_contrast, read_depth_sets, slope_weights
 from truerank.cli import main
-from truerank.errors import InputError
+from truerank.measures import compare_evaluations
+from truerank.measures import evaluate as evaluate_runs
 
 AUTHORS = DATA / "survivorship"
 LABELS = ("1", "3", "all")
@@ -245,14 +245,18 @@ def test_the_authors_depths(tmp_path: Path) -> None:
 def test_figure_1_for_dl_19() -> None:
     names = {"all": "monot5", "1": "monot5-sim1", "5": "monot5-sim5"}
     runs = {depth: str(AUTHORS / "runs" / f"{name}.dl19.run.gz") for depth, name in names.items()}
-    found = training_effect(str(DATA / "qrels" / "dl19-passage.qrels.gz"), runs, "nDCG@10 AP(rel=1) RR(rel=2)")
-    means = {(one.measure, one.depth): round(one.mean, 4) for one in found.losses}
-    assert means["AP", "1"] == 0.4495
-    assert means["nDCG@10", "1"] < means["nDCG@10", "5"]
+    evaluation = evaluate_runs(str(DATA / "qrels" / "dl19-passage.qrels.gz"), runs, "nDCG@10 AP(rel=1) RR(rel=2)")
+    means = {
+        name: dict(zip(evaluation.measures, row, strict=True)) for name, row in zip(runs, evaluation.mean, strict=True)
+    }
+    assert round(means["1"]["AP"], 4) == 0.4495
+    assert means["1"]["nDCG@10"] < means["5"]["nDCG@10"]
     # The paper: significant at depth 1, not for RR, which the full model even loses.
-    assert [found.marks("AP", depth) for depth in ("1", "5", "all")] == ["†‡", "*", "*"]
-    assert all(not found.marks("RR(rel=2)", depth) for depth in found.depths)
-    (loss,) = (one for one in found.losses if (one.measure, one.depth) == ("AP", "1"))
-    assert (round(loss.of_full or 0, 3), round(loss.of_this or 0, 3)) == (0.062, 0.066)
-    with pytest.raises(InputError, match="not a depth"):
-        training_effect("q", {"one": "x", "all": "y"})
+    pairs = compare_evaluations(evaluation).differences
+    assert {frozenset((one.run, one.baseline)) for one in pairs if one.measure == "AP" and one.significant} == {
+        frozenset(("1", "5")),
+        frozenset(("1", "all")),
+    }
+    assert not any(one.significant for one in pairs if one.measure == "RR(rel=2)")
+    loss = means["all"]["AP"] - means["1"]["AP"]
+    assert (round(loss / means["all"]["AP"], 3), round(loss / means["1"]["AP"], 3)) == (0.062, 0.066)

@@ -252,7 +252,7 @@ ROW = st.tuples(
 ).map(" ".join)  # fmt: skip
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.one_of(ROW, ROW, ROW, st.sampled_from(["", "1 Q0 a", "1 Q0 a 1 2 t t"])), min_size=1, max_size=25))
 def test_agrees_with_a_plain_reading(tmp_path: Path, rows: list[str]) -> None:
     text = "\n".join(rows)
@@ -267,7 +267,7 @@ def test_agrees_with_a_plain_reading(tmp_path: Path, rows: list[str]) -> None:
 # -- topic by topic
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=40), st.integers(1, 12), st.integers(1, 9))
 def test_scattered_rows_come_together(topics: list[str], rows: int, block: int) -> None:
     frame = pl.DataFrame({"line": range(len(topics)), "topic_id": topics})
@@ -296,19 +296,15 @@ def test_a_topic_that_comes_back_is_noticed() -> None:
 _GZIP = gzip.compress(GOOD.encode() * 50_000, mtime=0)
 BROKEN = {
     "nothing": b"",
-    "blank": b"\n  \n\t\n",
     "gzip of nothing": gzip.compress(b"", mtime=0),
     "UTF-16": GOOD.encode("utf-16"),
-    "UTF-16 without mark": GOOD.encode("utf-16-le"),
     "bytes": random.Random(7).randbytes(5000),
     "cut gzip": _GZIP[: len(_GZIP) // 2],
-    "gzip head": _GZIP[:12],
     "cut bzip2": bz2.compress(GOOD.encode())[:-6],
     "broken gzip": _GZIP[:400] + b"\xff" * 40 + _GZIP[440:],
     "bare returns": GOOD.replace("\n", "\r").encode(),
     "one long line": b"1 Q0 " + b"x" * 3_000_000 + b" 1 1 t\n",
     "one long blank line": b" " * 100_000 + b"\n" + GOOD.encode(),
-    "NaN": b"1 Q0 a 1 NaN t\n",
     "zeros": b"\0" * 4096,
     "picture": b"\x89PNG\r\n\x1a\n" + b"\0" * 100,
     "JSON": b'{"1": {"d1": 2.5}}',

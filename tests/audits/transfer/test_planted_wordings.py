@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
@@ -95,24 +94,3 @@ def test_same_draw_same_bytes(half: str, tmp_path: Path) -> None:
     ]
     faults = {row["fault"] for row in writing.read_truth(folders[0])}
     assert {"paywall", "consent wall", "parked", "reworded", "sentences in another order", "menu above"} <= faults
-
-
-def test_parts_and_emptied_pages(tmp_path: Path) -> None:
-    writing = _writing()
-    planted = writing.plant(
-        _collection("a"), tmp_path, writing.Plan(5, "sixth", family="records", outside=_collection("b"))
-    )
-    faults = {row["fault"] for row in writing.read_truth(tmp_path) if row["harmful"] == "1"}
-    assert planted.harmful > 0 and {"emptied", "emptied under its title", "first part", "last part", "script"} <= faults
-
-
-def test_moved_sentences_stay_in_order_but_for_one_place() -> None:
-    from planted.records import Records
-
-    def nothing(*_: object) -> None: ...
-
-    striker = Records("fourth", nothing, nothing, nothing)  # type: ignore[arg-type]
-    sentences = tuple("abcdef")
-    moved = striker._moved(sentences, random.Random(1))
-    assert sorted(moved) == list(sentences) != moved
-    assert sum(one > two for one, two in pairwise(moved)) == 1

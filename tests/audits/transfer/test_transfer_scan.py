@@ -234,6 +234,7 @@ def test_the_cache_and_an_earlier_match_change_nothing(scan: Scan, files: Files,
     assert first["hits"] < first["asked"] == second["asked"] == second["hits"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_percentile_in_place_of_probabilities(files: Files, tmp_path: Path) -> None:
     found = transfer.scan(
         files.versions, files.qrels, files.topics, out=tmp_path, **options(percentile=80, items=0, probability="raw")
@@ -377,6 +378,7 @@ def test_nothing_to_compare(files: Files, tmp_path: Path) -> None:
         load_scan(tmp_path)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_command_and_the_card(files: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["transfer", "scan", "--qrels", files.qrels, "--topics", files.topics, "--model", "bm25", "--json"]
     words += [word for name, path in files.versions.items() for word in ("--version", f"{name}={path}")]

@@ -18,6 +18,8 @@ from truerank.options import Scoring
 
 #: Ranks that random changes look at where a measure has no cutoff.
 _DEEPEST: Final = 1000
+#: Systems whose changes are told in sentences.
+_NAMED: Final = 3
 
 
 class ScoreChange(NamedTuple):
@@ -102,14 +104,14 @@ def measured_effect(
     return CollectionEffect(counts, scores, orders, tuple(placebos))
 
 
-def told_removal(placebo: Placebo, most: int = 3) -> str:
+def told_removal(placebo: Placebo) -> str:
     """The change of each system beside that of random removals, in sentences."""
     changes = [
         f"{one.system} changes by {one.change:+.3f}, and without as many random documents of the same judged state by "
         f"{one.low:+.3f} to {one.high:+.3f}"
-        for one in placebo.systems[:most]
+        for one in placebo.systems[:_NAMED]
     ]
-    more = f"; {len(placebo.systems) - most} more runs on the page" if len(placebo.systems) > most else ""
+    more = f"; {len(placebo.systems) - _NAMED} more runs on the page" if len(placebo.systems) > _NAMED else ""
     return f"By {placebo.measure}, {'; '.join(changes)}{more}." if changes else placebo.reason
 
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from truerank.audits.leakage.baseline import since_baseline
 from truerank.audits.leakage.calibration import calibrate
-from truerank.audits.leakage.encoders import Models
+from truerank.audits.leakage.encoders import Models, WordVectors, same_stems
 from truerank.audits.leakage.estimate import TestEvidence, summarise_test
 from truerank.audits.leakage.options import AuditOptions, Redaction, opened_labels
 from truerank.audits.leakage.proposals import (
@@ -67,7 +67,6 @@ from truerank.vectors.encoders.speed import ChosenWay, processor_name
 from truerank.vectors.neighbours import PairProbe
 from truerank.vectors.prefilter import DEFAULT_CUTS, Filtered, estimate_recall, would_pass
 from truerank.vectors.search import SearchPlan
-from truerank.vectors.words import WordVectors, same_stems
 from truerank.version import __version__
 from truerank.work.artifacts import digest, hash_file, installed_versions
 from truerank.work.blocks import sealed

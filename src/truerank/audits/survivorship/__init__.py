@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from truerank.audits.survivorship.answers import answerable as answerable
     from truerank.audits.survivorship.depths import DepthOptions as DepthOptions
     from truerank.audits.survivorship.depths import Depths as Depths
-    from truerank.audits.survivorship.depths import TrainingEffect as TrainingEffect
     from truerank.audits.survivorship.depths import depth as depth
-    from truerank.audits.survivorship.depths import training_effect as training_effect
     from truerank.audits.survivorship.evaluation import DepthEvaluation as DepthEvaluation
     from truerank.audits.survivorship.evaluation import EvaluateOptions as EvaluateOptions
     from truerank.audits.survivorship.evaluation import evaluate as evaluate

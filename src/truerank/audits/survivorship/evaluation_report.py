@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from truerank.audits.survivorship.depths import MARKS, TrainingEffect
 from truerank.audits.survivorship.evaluation import VARIANTS, Contrast, DepthEvaluation
 from truerank.audits.survivorship.report import FOOTER
 from truerank.core.figures.export import Picture
 from truerank.core.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.core.report import Report, ReportSection
-from truerank.core.result import Summary, page_note, reports, shows, summarises
+from truerank.core.result import Summary, page_note, reports, summarises
 from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
 from truerank.core.views import heads
@@ -234,31 +233,3 @@ def _tables(result: DepthEvaluation) -> dict[str, Table]:
 
 def _gain(numbers: tuple[int, ...], place: int) -> tuple[int, int | None]:
     return numbers[place], numbers[place] - numbers[place - 1] if place else None
-
-
-@shows(TrainingEffect, width=120)
-def effect_table(result: TrainingEffect) -> Table:
-    columns = heads(
-        "measure, trained_at_depth:, mean:.4f, differs_from, loss:+.4f, loss_relative_to|of_the_full_one:.1%, "
-        "loss_relative_to|of_this_one:.1%, p_against_full:.3g, corrected:.3g"
-    )
-    losses = {(one.measure, one.depth): one for one in result.losses}
-    rows: list[tuple[Cell, ...]] = []
-    rules = []
-    for place, measure in enumerate(result.evaluation.measures):
-        rules.append(len(rows))
-        for row, depth in enumerate(result.depths):
-            loss = losses.get((measure, depth))
-            cells: tuple[Cell, ...] = (None,) * 5
-            if loss is not None:
-                cells = (loss.loss, loss.of_full, loss.of_this, *result.p_against_full(measure, depth))
-            mean = float(result.evaluation.mean[row, place])
-            rows.append((measure, depth, mean, result.marks(measure, depth) or None, *cells))
-    signs = ", ".join(f"{sign} depth {depth}" for sign, depth in zip(MARKS, result.depths, strict=False))
-    notes = (
-        f"Differs from: {signs}.",
-        *result.comparison.method.sentences()[:2],
-        result.evaluation.policy.sentences()[-1],
-        f"Over {len(result.evaluation.topics):,} topics.",
-    )
-    return Table("Effect of the annotation depth of training data", columns, tuple(rows), notes, tuple(rules[1:]))

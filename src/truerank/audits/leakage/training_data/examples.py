@@ -465,8 +465,6 @@ def touched_texts(
     test: str,
     *,
     options: ExampleOptions = ExampleOptions(),
-    encoding: Encoding = Encoding(),
-    work: Workers = Workers(),
     out: Path | None = None,
     progress: Progress | None = None,
 ) -> TouchedTexts | None:
@@ -474,7 +472,7 @@ def touched_texts(
     whole = with_documents(train)
     if not whole:
         return None
-    found = examples(whole, test, options=options, encoding=encoding, work=work, out=out, progress=progress)
+    found = examples(whole, test, options=options, out=out, progress=progress)
     opened = TestTexts.of(
         test, options.qrels, options.docs, fields=options.fields, rel=options.rel, strict=options.strict
     )
