@@ -93,7 +93,7 @@ def test_topics_without_both_kinds_have_no_offset(example, leaked) -> None:
         (lambda f: pl.concat([f, f.head(1)]), "occurs twice"),
         (lambda f: f.with_columns(pl.lit(7).alias("seed")), "share no seed"),
     ],
-    ids=["nan", "twice", "seeds", "columns"],
+    ids=["nan", "twice", "seeds"],
 )
 def test_faults_are_named(example, leaked, change, words) -> None:
     with pytest.raises(InputError, match=words):

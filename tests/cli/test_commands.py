@@ -161,16 +161,6 @@ def test_faults_of_words_are_one_line(words: list[str], fault: str, capsys: pyte
     assert err.rstrip().endswith("--help'.")
 
 
-@pytest.mark.parametrize("words", [["--engine", "ray"], ["--engine=ray"]])
-def test_commands_of_one_machine_say_that_they_have_no_engine(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["index", "docs.tsv", "--out", "index", *words])
-    assert ended.value.code == 2
-    assert "truerank index: works on one machine and has no --engine" in capsys.readouterr().err
-
-
 def test_rare_options_are_shown_by_help_all(capsys: pytest.CaptureFixture[str]) -> None:
     texts = []
     for flag in ("--help", "--help-all"):

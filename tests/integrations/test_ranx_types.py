@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import truerank
-from truerank.errors import OptionError, TruerankError
-from truerank.integrations import ranx as ours
+from truerank.errors import OptionError
 
 try:
     import ranx
@@ -53,16 +52,3 @@ def test_lists_and_mappings_of_runs() -> None:
     assert truerank.evaluate(qrels, {"x": first, "y": second}).runs == ("x", "y")
     with pytest.raises(OptionError, match="one name"):
         truerank.evaluate(qrels, [first, first])
-
-
-def test_there_and_back() -> None:
-    if ranx is None:
-        with pytest.raises(TruerankError, match="pip install ranx"):
-            ours.qrels(QRELS)
-        return
-    qrels, run = ours.qrels(QRELS), ours.run(RUN, "bm25")
-    assert (isinstance(qrels, ranx.Qrels), isinstance(run, ranx.Run), run.name) == (True, True, "bm25")
-    assert qrels.to_dict() == QRELS
-    assert run.to_dict() == RUN
-    assert ours.qrels(qrels).to_dict() == QRELS
-    assert ours.run(run).to_dict() == RUN

@@ -12,13 +12,12 @@ from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect, signed
 from truerank.claims.questions import Question, question
 from truerank.claims.results import Check, ClaimAnswer, ConclusionWord, SystemScore
 from truerank.claims.steps import AUDITS
-from truerank.core.cards import card
 from truerank.core.page import AnswerLine, AnswerList, Prose
 from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, gallery_notes, place_note, reports, summarises, writes
 from truerank.core.rules import Finding, Severity
 from truerank.core.sarif import sarif
-from truerank.core.tables import Column, Table, escape_markdown
+from truerank.core.tables import Column, Table, card, escape_markdown
 from truerank.core.verdict import Level, Verdict
 from truerank.core.views import heads
 from truerank.errors import InputError

@@ -117,9 +117,6 @@ def _called(words: list[str], program: Program) -> Any:
         name = program.command(words)
         place = f"{program.name} {name}" if name else program.name
         fault = _in_our_words(" ".join(str(error).split()))
-        if name and fault.startswith("Unknown option: --engine"):
-            remedy = "the guide 'Large data' names the commands that run on a cluster"
-            raise InputError("works on one machine and has no --engine", remedy, where=place) from error
         raise InputError(fault, f"see '{place} --help'", where=place) from error
 
 

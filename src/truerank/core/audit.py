@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from truerank.core.cards import card
 from truerank.core.plain import plain
 from truerank.core.report import Report, ReportPart, ReportSection, found_section, found_table
 from truerank.core.result import Result, Summary, gallery_notes, page_note, reports, summarises
 from truerank.core.rules import Finding, Rule
 from truerank.core.sarif import sarif
-from truerank.core.tables import Table, escape_markdown
+from truerank.core.tables import Table, card, escape_markdown
 from truerank.core.verdict import LEVELS, ORDER, Verdict
 from truerank.core.views import View, tables
 

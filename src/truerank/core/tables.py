@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 from rich.cells import cell_len, chop_cells
 
 from truerank.text.normalising import normalise
+from truerank.version import __version__
 
 if TYPE_CHECKING:
     import polars as pl
@@ -476,3 +477,14 @@ def _wrapped(text: str, width: int | None) -> list[str]:
             else:
                 lines.append(piece)
     return lines
+
+
+def card(title: str, checked: str, *parts: Table | str) -> str:
+    """A section of a README in Markdown, as GitHub and Hugging Face show it.
+
+    Args:
+        checked: goes on after "Checked with truerank 1.0": what was read, and by what rule.
+        parts: tables and paragraphs of Markdown; empty ones are left out.
+    """
+    shown = (part.markdown().strip() if isinstance(part, Table) else part for part in parts)
+    return "\n\n".join((f"## {title}", f"Checked with truerank {__version__}{checked}", *filter(None, shown))) + "\n"

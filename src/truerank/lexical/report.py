@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from truerank.core.result import Summary, place_note, shows, summarises
@@ -40,7 +38,7 @@ def index_table(index: Index) -> Table:
 
 def search_table(result: SearchResult) -> Table:
     """How many topics got how many documents."""
-    sizes = result.run.group_by("topic_id").len()["len"]
+    sizes = result.run.group_by("topic_id").len()["len"].to_list()
     unfound = [
         f"{len(topics)} topics {why}: {first_few(topics, 5)}."
         for topics, why in ((result.no_text, "have no such text"), (result.no_terms, "have no term of the collection"))
@@ -49,7 +47,7 @@ def search_table(result: SearchResult) -> Table:
     return Table(
         f"{result.tag}: {model_text(result.model)}",
         heads("topics, searched:,d, rows:,d, fewest:,d, most:,d"),
-        ((str(result.topics["name"]), len(sizes), len(result.run), _whole(sizes.min()), _whole(sizes.max())),),
+        ((str(result.topics["name"]), len(sizes), len(result.run), min(sizes, default=0), max(sizes, default=0)),),
         notes=(
             f"Ties: scores with {DECIMALS} decimals, equal ones by document id ascending.",
             f"Analyser: {result.index['analyser']['name']}.",
@@ -62,7 +60,3 @@ def search_table(result: SearchResult) -> Table:
 def _search(result: SearchResult) -> Summary:
     written = {} if result.out is None else {"run": str(result.out)}
     return Summary((search_table(result),), {**result.json(), **written}, notes=place_note("run", result.out))
-
-
-def _whole(value: Any) -> int:
-    return int(value or 0)

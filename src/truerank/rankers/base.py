@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import json
 import re
@@ -12,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar, cast, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -231,20 +230,3 @@ def _kind_and_place(name: str) -> tuple[str, str]:
             raise OptionError("model", f"'{name}' alone names no model", f"give {name}:FOLDER")
         return name, usual
     return "", name
-
-
-S = TypeVar("S")
-
-
-def settings_from(kind: type[S], values: Mapping[str, Any]) -> S:
-    """Settings with these values, each as the type of its default."""
-    defaults: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    taken: dict[str, Any] = {}
-    for name, value in values.items():
-        if name not in defaults:
-            raise OptionError("set_", f"no setting '{name}'", f"there are {', '.join(defaults)}")
-        try:
-            taken[name] = type(defaults[name])(value)
-        except (TypeError, ValueError) as error:
-            raise OptionError("set_", f"{name} is '{value}'", f"give a value such as {defaults[name]}") from error
-    return kind(**taken)

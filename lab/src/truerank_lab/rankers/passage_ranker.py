@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError, needed_for
-from truerank.rankers.base import Pair, Runtime, Scores, rounded, settings_from
+from truerank.rankers.base import Pair, Runtime, Scores, rounded
 from truerank.rankers.batches import length_batches, padded, restore
 from truerank.rankers.pretrained.checkpoints import Checkpoint, collected, on_device, seeded
 from truerank.rankers.pretrained.torch_ranker import (
@@ -25,6 +25,7 @@ from truerank.rankers.pretrained.torch_ranker import (
     token_ids,
 )
 from truerank.work.artifacts import atomic_path
+from truerank_lab.rankers.settings import settings_from
 
 with needed_for("CEDR and PARADE", "neural"):
     import torch

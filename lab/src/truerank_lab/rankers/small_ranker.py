@@ -11,9 +11,10 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 import numpy as np
 
 from truerank.errors import InputError, needed_for
-from truerank.rankers.base import Pair, Runtime, Scores, read_description, rounded, settings_from, write_description
+from truerank.rankers.base import Pair, Runtime, Scores, read_description, rounded, write_description
 from truerank.rankers.batches import length_batches, padded, restore
 from truerank.work.artifacts import atomic_path, digest
+from truerank_lab.rankers.settings import settings_from
 from truerank_lab.rankers.vocabulary import Vocabulary, open_vocabulary
 
 with needed_for("the small neural rankers", "neural"):

@@ -12,7 +12,6 @@ import polars as pl
 
 from truerank.audits.collection.repairs import CollectionCleaning, clean_lines
 from truerank.audits.collection.results import CollectionAudit, CollectionFinding, kinds
-from truerank.core.cards import card
 from truerank.core.figures.export import Picture
 from truerank.core.figures.forest import ChangeRow, change_rows
 from truerank.core.listings import Listing, ListingColumn
@@ -21,7 +20,7 @@ from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, gallery_notes, page_note, place_note, reports, summarises, writes
 from truerank.core.rules import SEVERITIES, Finding
 from truerank.core.sarif import MOST_FINDINGS, sarif
-from truerank.core.tables import Cell, Column, Table, escape_markdown
+from truerank.core.tables import Cell, Column, Table, card, escape_markdown
 from truerank.core.verdict import Verdict
 from truerank.core.views import heads
 from truerank.measures.equivalence import COMBINE

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from truerank.audits.leakage.results import AuditResult, columns_read
 from truerank.audits.leakage.training_data.results import ExampleAudit, as_candidates, kind_named
-from truerank.core.cards import card
-from truerank.core.tables import Table, escape_markdown
+from truerank.core.tables import Table, card, escape_markdown
 from truerank.core.views import heads
 
 _TITLE = "Train–test leakage"

@@ -13,14 +13,13 @@ from truerank.audits.transfer.descriptions import ALL
 from truerank.audits.transfer.scanning.judging_items import highest_difference, write_items
 from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS
 from truerank.audits.transfer.scanning.results import LOW, VERY, Scan, curves
-from truerank.core.cards import card
 from truerank.core.figures import Picture, cumulative_curves, side_by_side_histograms
 from truerank.core.listings import Listing, ListingColumn
 from truerank.core.page import Part, Prose
 from truerank.core.report import Report, ReportSection, found_section
 from truerank.core.result import Summary, page_note, reports, summarises, writes
 from truerank.core.rules import Rule, rules_of
-from truerank.core.tables import Cell, Column, Table, escape_markdown
+from truerank.core.tables import Cell, Column, Table, card, escape_markdown
 from truerank.core.verdict import Verdict
 from truerank.core.views import heads
 from truerank.rankers.reranking.document_texts import DocumentTexts
