@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from places import DATA
 from truerank.text.reformulation import FEATURES, TYPES, pair_features, same_words
-from truerank.text.words import bag
+from truerank.text.words import content_words, stem
 
 FOLDS = 10
 SEED = 0
@@ -30,6 +30,11 @@ WITHOUT_SENTENCE = ("worst_topic_gap", "worst_query_gap", "mean_topic_gap", "mea
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+
+def bag(text: str) -> frozenset[str]:
+    """The stems of a text's content words: equal for texts that differ in inflection, order and function words only."""
+    return frozenset(stem(word) for word in content_words(text))
 
 
 class Pair(NamedTuple):

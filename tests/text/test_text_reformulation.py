@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 import reformulation_labels as paper
 from truerank.text import reformulation
-from truerank.text.reformulation import FEATURES, TYPES, pair_features, propose_type, propose_types
-from truerank.text.words import content_words
+from truerank.text.reformulation import FEATURES, TYPES, WordSimilarity, pair_features, propose_types
 
 # Cosines as all-MiniLM-L6-v2 gives them, to two digits; every other pair of different words has 0.2 here.
 NEAR = {
@@ -24,6 +23,10 @@ NEAR = {
 def similarity(left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
     rows = [[1.0 if a == b else NEAR.get(frozenset((a, b)), 0.2) for b in right] for a in left]
     return np.array(rows, dtype=np.float32).reshape(len(left), len(right))
+
+
+def propose_type(topic: str, query: str, word_similarity: WordSimilarity, cosine: float | None = None) -> str:
+    return propose_types([(topic, query)], word_similarity, None if cosine is None else [cosine])[0]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +161,7 @@ def test_word_order_and_letter_case_are_identical(text: str, random: object) -> 
     parts = text.upper().split()
     random.shuffle(parts)  # type: ignore[attr-defined]
     shuffled = " ".join(parts)
-    if content_words(text) and not shuffled.startswith("WHAT IS"):
+    if paper.bag(text) and not shuffled.startswith("WHAT IS"):
         assert propose_type(text, shuffled, similarity, 0.5) == "identical"
 
 

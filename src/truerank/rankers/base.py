@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, Protocol, Self, cast, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,11 +99,7 @@ class Ranker(Protocol):
         """
 
     def save(self, folder: Path) -> None:
-        """Writes the model to a folder that `load` reads."""
-
-    @classmethod
-    def load(cls, folder: Path, runtime: Runtime = Runtime()) -> Self:
-        """Opens what `save` wrote."""
+        """Writes the model to a folder that `open_ranker` opens."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from truerank.lexical import BM25, Index, Searcher, model_of, open_index
 from truerank.lexical.models import Statistics
 from truerank.lexical.presets import changed
 from truerank.lexical.scoring import parse_query, weighted_query
-from truerank.rankers.base import Pair, Runtime, Scores, read_description, rounded, write_description
+from truerank.rankers.base import Pair, Runtime, Scores, rounded, write_description
 from truerank.work.artifacts import digest
 
 
@@ -73,10 +73,6 @@ class Bm25:
         shutil.copytree(self._searcher.index.folder, folder / "index", dirs_exist_ok=True)
         settings = {name: value for name, value in self._model.json().items() if name != "model"}
         write_description(folder, self.kind, settings)
-
-    @classmethod
-    def load(cls, folder: Path, runtime: Runtime = Runtime()) -> Self:
-        return cls.open(str(folder), runtime, **read_description(Path(folder))[1])
 
     def _weight(self, term: int, count: int, length: int) -> float:
         if not count:

@@ -26,7 +26,6 @@ __all__ = [
     "Type",
     "WordSimilarity",
     "pair_features",
-    "propose_type",
     "propose_types",
     "same_words",
 ]
@@ -84,29 +83,6 @@ class _Words(NamedTuple):
     words: tuple[str, ...]
     stems: tuple[str, ...]
     definition: bool
-
-
-def propose_type(
-    topic_text: str, query_text: str, word_similarity: WordSimilarity, sentence_similarity: float | None = None
-) -> Type:
-    """Proposes the type by which a training query reformulates a topic's text.
-
-    Args:
-        topic_text: the topic's title, description, or a variant.
-        query_text: the training query.
-        word_similarity: cosines between words.
-        sentence_similarity: the cosine of the two texts, if it is known; the type is a little surer with it.
-
-    Returns:
-        The type, seen from the topic: "specialization" means that the query is the more special of the two.
-
-    Raises:
-        ValueError: `word_similarity` returned another shape than (left, right), or something that is not a number.
-
-    Source: the leakage paper, section 3; Jansen et al., Patterns of query reformulation during web searching, 2009.
-    """
-    similarities = None if sentence_similarity is None else [sentence_similarity]
-    return propose_types([(topic_text, query_text)], word_similarity, similarities)[0]
 
 
 def propose_types(

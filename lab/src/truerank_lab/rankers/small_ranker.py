@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 import numpy as np
 
 from truerank.errors import InputError, needed_for
-from truerank.rankers.base import Pair, Runtime, Scores, read_description, rounded, write_description
+from truerank.rankers.base import Pair, Runtime, Scores, rounded, write_description
 from truerank.rankers.batches import length_batches, padded, restore
 from truerank.work.artifacts import atomic_path, digest
 from truerank_lab.rankers.settings import settings_from
@@ -145,10 +145,6 @@ class SmallRanker:
             fault = f"weights that do not fit ({type(error).__name__})"
             raise InputError(fault, "open it with the settings that it was trained with", where=file) from error
         return ranker
-
-    @classmethod
-    def load(cls, folder: Path, runtime: Runtime = _HERE) -> Self:
-        return cls.open(str(folder), runtime, **read_description(Path(folder))[1])
 
     @property
     def name(self) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple, Self, cast
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import OptionError
-from truerank.rankers.base import Pair, RankerSpec, Runtime, Scores, rounded, write_description
+from truerank.rankers.base import Pair, Runtime, Scores, rounded, write_description
 from truerank.rankers.batches import length_batches, padded, restore
 from truerank.rankers.pretrained import checkpoints
 from truerank.work.artifacts import digest
@@ -62,7 +62,7 @@ class TorchRanker(ABC):
         return digest([self.kind, checkpoints.content_hash(self.module, self.tokenizer), self._settings, arithmetic])
 
     def save(self, folder: Path) -> None:
-        """Writes weights, tokenizer and settings to a folder that `load` reads."""
+        """Writes weights, tokenizer and settings to a folder that `open_ranker` opens."""
         folder.mkdir(parents=True, exist_ok=True)
         with checkpoints.quiet():
             self.save_weights(folder)
@@ -71,10 +71,6 @@ class TorchRanker(ABC):
 
     def save_weights(self, folder: Path) -> None:
         self.module.save_pretrained(str(folder))
-
-    @classmethod
-    def load(cls, folder: Path, runtime: Runtime = Runtime()) -> Self:
-        return cast(Self, RankerSpec(str(folder), runtime).open())
 
     @abstractmethod
     def score(self, pairs: Sequence[Pair]) -> Scores:

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from truerank.rankers.base import Pair, Runtime, Scores, read_description, rounded, write_description
+from truerank.rankers.base import Pair, Runtime, Scores, rounded, write_description
 
 HERE = Runtime()
 
@@ -41,7 +41,3 @@ class Overlap:
 
     def save(self, folder: Path) -> None:
         write_description(folder, self.kind, {"weight": self.weight})
-
-    @classmethod
-    def load(cls, folder: Path, runtime: Runtime = HERE) -> Self:
-        return cls.open(str(folder), runtime, **read_description(Path(folder))[1])
