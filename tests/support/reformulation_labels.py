@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from places import DATA
 from truerank.text.reformulation import FEATURES, TYPES, pair_features, same_words
-from truerank.text.words import bag
+from truerank.text.words import content_words, stem
 
 FOLDS = 10
 SEED = 0
@@ -127,8 +127,8 @@ def topic_groups(pairs: Sequence[Pair]) -> dict[str, int]:
     groups: dict[str, int] = {}
     for pair in pairs:
         # A topic number may stand with two wordings of its title: the first seen of either decides.
-        group = groups.get(pair.topic, first.get(bag(pair.title), len(groups)))
-        groups[pair.topic] = first[bag(pair.title)] = group
+        group = groups.get(pair.topic, first.get(frozenset(map(stem, content_words(pair.title))), len(groups)))
+        groups[pair.topic] = first[frozenset(map(stem, content_words(pair.title)))] = group
     return groups
 
 
