@@ -35,7 +35,7 @@ def test_the_sample_is_answered_by_words_and_letters() -> None:
     assert "No encoder was used" in leakage.evidence
     assert "pip install 'truerank[encoder]'" in leakage.evidence
     assert result.conclusion.word == "CANNOT TELL"
-    assert "compared by words and letters only" in summary(result).show()
+    assert "compared by their words and letters only" in summary(result).show()
 
 
 @pytest.mark.usefixtures("no_encoder")

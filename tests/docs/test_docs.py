@@ -77,12 +77,10 @@ def test_no_page_that_is_made_is_kept() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_and_scripts_exist(page: Path) -> None:
-    """Links go to files of the repository; those of docs/ also to pages that the site adds."""
+    """Links go to files of the repository: a page that the site adds is none."""
     text = page.read_text(encoding="utf-8")
-    docs = ROOT / "docs"
-    made = {docs / name for name in MADE} if page.is_relative_to(docs) else set()
     links = [target for target in re.findall(r"\]\(([^)#:]+)[)#]", text) if not target.startswith("http")]
-    assert not [one for one in links if not (page.parent / one).exists() and page.parent / one not in made]
+    assert not [one for one in links if not (page.parent / one).exists()]
     assert not [
         name for name in re.findall(r"(?:benchmarks|studies|scripts)/\w+\.py", text) if not (ROOT / name).is_file()
     ]

@@ -101,12 +101,12 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
     """(b) The leakage audit, and the claim on the topics that do not leak, beside random removals of as many."""
     from truerank.audits.leakage.audit import audit as leakage_audit
     from truerank.audits.leakage.audit import verdicts
+    from truerank.audits.leakage.estimate import WITHOUT_ENCODER
     from truerank.audits.leakage.options import AuditOptions
-    from truerank.vectors.encoders.model_folder import INSTALL
     from truerank.vectors.encoders.opening import WORDS, chosen
 
     test, encoding = str(given.sources.test), given.encoding
-    encoding = replace(encoding, encoder=chosen(encoding.encoder))
+    encoding = replace(encoding, encoder=chosen(encoding.encoder, encoding.backend))
     depends = {
         "train": steps.inputs("train", given.sources.train), "test": steps.inputs("test", [test]),
         "labels": steps.inputs("labels", given.judged.labels), "judged": given.judged,
@@ -140,10 +140,9 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
         elif whole.word == "UNKNOWN" and word == "CLEAN":
             word = "UNKNOWN"
     facts = {"leaked_topics": sorted(topics), "leaked_documents": sorted(documents), "verdict": word}
-    only_words = f"Training queries were compared by words and letters only: {INSTALL} brings an encoder."
     answer = ClaimAnswer(
         "leakage", word, why, "unknown", "", (), " ".join(found["settle"][:1]), folder, "", facts,
-        remark=only_words if encoding.encoder == WORDS else "",
+        remark=WITHOUT_ENCODER if encoding.encoder == WORDS else "",
     )  # fmt: skip
     return answer if claim is None else without_leaked(claim, answer, topics, documents, given.resampling)
 

@@ -97,7 +97,8 @@ def _run(words: list[str], program: Program, debug: bool) -> int:
         report = "run it again with --debug and report what it prints"
         return _failed(f"truerank failed: {type(error).__name__}: {error}. {report}.", _INTERNAL, debug)
     if outcome == _INTERRUPTED:
-        streams.put(sys.stderr, "interrupted; the same command continues where it stopped\n")
+        kept = any(word.partition("=")[0] == "--out" for word in words)
+        streams.put(sys.stderr, f"interrupted{'; the same command continues where it stopped' if kept else ''}\n")
     return outcome if isinstance(outcome, int) else _OK
 
 

@@ -94,13 +94,6 @@ class Ance(DualRanker):
     def matches(self, queries: Any, documents: Any) -> Any:
         return (queries * documents).sum(dim=1)
 
-    @property
-    def is_cosine(self) -> bool:
-        """Whether its scores are cosines."""
-        from sentence_transformers.sentence_transformer.modules import Normalize
-
-        return self.settings["similarity"] == "cosine" or isinstance(self.module[-1], Normalize)
-
     def compare(self, query: NDArray[np.float32], documents: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
         # Each sum by itself: a product of matrices would depend on how many documents there are.
         products: NDArray[np.float64] = np.stack(documents).astype(np.float64) * query

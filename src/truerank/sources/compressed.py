@@ -59,6 +59,8 @@ def checked_file(path: Path) -> Path:
     except (OSError, ValueError) as error:
         fault = (isinstance(error, OSError) and error.strerror) or str(error)
         raise InputError(f"cannot be opened ({fault})", "check the path", where=path) from error
+    if str(path).startswith(("irds:", "hf:")):
+        raise InputError("a data set, not a file", "give it by an option: --test, --qrels, --docs, --train", where=path)
     raise InputError("no such file", _nearest(path), where=path)
 
 

@@ -168,7 +168,7 @@ def unsealed(content: bytes, key: bytes, place: Path) -> bytes:
 
 def _cipher(key: bytes) -> ChaCha20Poly1305:
     # Imported late: only redacted runs need it.
-    with needed_for("unfinished work of a redacted run", "redact"):
+    with needed_for("--redact", "redact"):
         from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF

@@ -128,9 +128,15 @@ def _computing(torch: Any, trainee: Trainee) -> Callable[[Any], Any]:
 
     if isinstance(trainee, CrossRanker) and trainee.device == "cpu":
         return by_length
-    if isinstance(trainee, Ance) and trainee.is_cosine:
+    if isinstance(trainee, Ance) and _is_cosine(trainee):
         return lambda rows: trainee.logits(rows) * _SCALE
     return trainee.logits
+
+
+def _is_cosine(ranker: Any) -> bool:
+    from sentence_transformers.sentence_transformer.modules import Normalize
+
+    return ranker.settings["similarity"] == "cosine" or isinstance(ranker.module[-1], Normalize)
 
 
 def _groups(module: Any, recipe: Recipe) -> list[dict[str, Any]]:

@@ -55,7 +55,9 @@ class Models:
 
     @classmethod
     def of(cls, encoding: Encoding) -> Models:
-        exact = EncoderSpec(chosen(encoding.encoder), backend=encoding.backend, device=encoding.device)
+        exact = EncoderSpec(
+            chosen(encoding.encoder, encoding.backend), backend=encoding.backend, device=encoding.device
+        )
         encoder = _reading(exact, encoding.cache)
         opened = getattr(_open(exact, None), "spec", None)
         return cls(exact, opened, encoding.precision, encoding.cache, encoder)

@@ -50,6 +50,7 @@ class Checkpoint:
 
     def module(self, auto_class: str, **options: Any) -> Any:
         """The model in full precision, ready to score; `auto_class` is a class of transformers."""
+        neural()
         import torch
 
         options = {"dtype": torch.float32, **options}
@@ -71,8 +72,9 @@ class Checkpoint:
         folder = Path(self.place)
         if folder.is_dir():
             return folder / name if (folder / name).is_file() else None
-        from huggingface_hub import hf_hub_download
-        from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+        with needed_for(f"'{self.name}', which is no folder here and would be a model of Hugging Face,", "hub"):
+            from huggingface_hub import hf_hub_download
+            from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
         try:
             return Path(hf_hub_download(self.place, name))

@@ -230,15 +230,15 @@ def open_encoder(
 
 
 @cache
-def chosen(name: str) -> str:
-    """What an encoder's name stands for: `auto` is the first at hand of the paper's, `packaged` and `words`."""
+def chosen(name: str, backend: Backend = "auto") -> str:
+    """What an encoder's name stands for: `auto` is the paper's, `packaged` or, where no backend is named, `words`."""
     if name != AUTO:
         return name
     if _built_in() or find_spec("sentence_transformers") is not None:
         with suppress(InputError, MissingExtraError):
             hub_folder(DEFAULT_MODEL)
             return DEFAULT_MODEL
-    return packaged_or_words()
+    return packaged_or_words() if backend == "auto" else PACKAGED
 
 
 def packaged_or_words() -> str:
