@@ -132,8 +132,8 @@ def topic_groups(pairs: Sequence[Pair]) -> dict[str, int]:
     groups: dict[str, int] = {}
     for pair in pairs:
         # A topic number may stand with two wordings of its title: the first seen of either decides.
-        group = groups.get(pair.topic, first.get(bag(pair.title), len(groups)))
-        groups[pair.topic] = first[bag(pair.title)] = group
+        group = groups.get(pair.topic, first.get(frozenset(map(stem, content_words(pair.title))), len(groups)))
+        groups[pair.topic] = first[frozenset(map(stem, content_words(pair.title)))] = group
     return groups
 
 
