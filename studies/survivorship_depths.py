@@ -23,10 +23,12 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from common import SHARED, peak_memory, require_shared, table
-from truerank.audits.survivorship.depths import TrainingEffect, training_effect
 from truerank.audits.survivorship.evaluation import DepthEvaluation, DepthScores, EvaluateOptions, evaluate
-from truerank.audits.survivorship.evaluation_report import depth_table, effect_table
+from truerank.audits.survivorship.evaluation_report import depth_table
+from truerank.measures import Comparison, compare_evaluations
+from truerank.measures import evaluate as evaluate_runs
 from truerank.measures.magnitudes import Proportion, proportion
+from truerank.measures.report import difference_table
 
 LABELS = (*map(str, range(1, 10)), "all")
 #: Survivors at each depth of MS MARCO's dev set, by which the positions of answers are drawn.
@@ -188,16 +190,17 @@ def dl19() -> None:
         "5": folder / "monot5-sim5.dl19.run.gz",
         "all": folder / "monot5.dl19.run.gz",
     }
-    result = training_effect(
+    evaluation = evaluate_runs(
         str(SHARED / "qrels" / "dl19-passage.qrels.gz"),
         {depth: str(path) for depth, path in runs.items()},
         "nDCG@10 RR(rel=2) AP(rel=2) RR(rel=1) AP(rel=1)",
     )
-    print(beside(result))
-    print(effect_table(result).markdown())
+    comparison = compare_evaluations(evaluation)
+    print(beside(comparison))
+    print(difference_table(comparison).markdown())
 
 
-def beside(result: TrainingEffect) -> str:
+def beside(comparison: Comparison) -> str:
     """AP and RR by the track's own binarisation (grade 2 and more) and, beside it, by grade 1 and more.
 
     Corrected in two ways: over the three pairs of depths, as in the paper's figure, and over the two comparisons with
@@ -206,26 +209,17 @@ def beside(result: TrainingEffect) -> str:
     rows = []
     for name in ("AP", "RR"):
         for grade, measure in (("2 (official)", f"{name}(rel=2)"), ("1", name)):
-            for one in (loss for loss in result.losses if loss.measure == measure):
-                pair = next(
-                    found
-                    for found in result.comparison.differences
-                    if found.measure == measure and {found.run, found.baseline} == {one.depth, "all"}
-                )
-                rows.append(
-                    (
-                        name,
-                        grade,
-                        one.depth,
-                        f"{one.mean:.4f}",
-                        f"{one.full:.4f}",
-                        f"{-(one.of_full or 0.0):+.1%}",
-                        f"{pair.p:.3f}",
-                        f"{min(1.0, 3 * (pair.p or 0.0)):.3f}",
-                        f"{min(1.0, 2 * (pair.p or 0.0)):.3f}",
-                        f"{pair.detectable:.4f}",
-                    )
-                )
+            for pair in comparison.differences:
+                if pair.measure != measure or "all" not in (pair.run, pair.baseline):
+                    continue
+                ends = {pair.run: pair.mean or 0.0, pair.baseline: pair.baseline_mean or 0.0}
+                full = ends.pop("all")
+                ((depth, mean),) = ends.items()
+                p = pair.p or 0.0
+                corrected = (f"{min(1.0, 3 * p):.3f}", f"{min(1.0, 2 * p):.3f}")
+                change = f"{(mean - full) / full:+.1%}"
+                figures = (f"{mean:.4f}", f"{full:.4f}", change, f"{p:.3f}", *corrected, f"{pair.detectable:.4f}")
+                rows.append((name, grade, depth, *figures))
     heads = (
         "measure",
         "relevant from grade",

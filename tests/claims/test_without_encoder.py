@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import truerank
+from truerank.audits.leakage import encoders
 from truerank.core.result import summary
 from truerank.errors import MissingExtraError
 from truerank.options import Encoding
@@ -18,7 +19,8 @@ from truerank.vectors.encoders import opening
 @pytest.fixture
 def no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     """ONNX Runtime and torch are not installed."""
-    opening.chosen.cache_clear()
+    for kept in (opening.chosen, encoders._open, encoders._reading):
+        kept.cache_clear()
     found = opening.find_spec
     hidden = ("onnx", "onnxruntime", "tokenizers", "openvino", "sentence_transformers")
     monkeypatch.setattr(opening, "find_spec", lambda name: None if name in hidden else found(name))

@@ -200,5 +200,5 @@ def test_every_ranker_declares_what_is_derived_from_it() -> None:
 
 
 def test_the_list_of_rankers_loads_none_of_them() -> None:
-    code = "import sys, truerank.rankers.base as k; sys.exit('knrm' not in k.RANKERS or 'torch' in sys.modules)"
+    code = "import sys, truerank.rankers.base as k; sys.exit('monobert' not in k.RANKERS or 'torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
