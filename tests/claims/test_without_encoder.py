@@ -53,6 +53,7 @@ def test_an_audit_without_an_encoder_has_a_page(tmp_path) -> None:
     assert result.summary["encoder"] == "words and letters"
     page = (tmp_path / "report.html").read_text()
     assert "No encoder was used" in page
+    assert "without an encoder" in (tmp_path / "card.md").read_text()
     assert "is not calibrated" not in page
     assert "<svg viewBox" in page  # the sign of the verdict, and no histogram of similarities
     assert "cosine similarity" not in page.partition('id="pairs"')[0]

@@ -44,7 +44,10 @@ MEASURES = [
 def test_the_closed_forms_are_what_shuffling_gives(documents: int | None) -> None:
     qrels, draw = judged(3), np.random.default_rng(1)
     every = [f"d{doc:02d}" for doc in [*range(documents - 1), 99]] if documents else []
-    own = {topic: every or docs for topic, docs in qrels.group_by("topic_id").agg("doc_id").iter_rows()}
+    own = {
+        topic: every or docs
+        for topic, docs in qrels.group_by("topic_id", maintain_order=True).agg("doc_id").iter_rows()
+    }
     runs = {f"run{place}": shuffled(qrels, own, draw) for place in range(300)}
     found = truerank.evaluate(qrels, runs, MEASURES)
     for measure, name in zip(MEASURES, found.measures, strict=True):

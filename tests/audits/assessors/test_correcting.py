@@ -37,7 +37,9 @@ class World:
         for number in range(3):
             scores = truth * number + rng.normal(0, 2, len(keys)).round(1)
             run = pairs.with_columns(pl.Series("score", scores))
-            self.runs[f"run{number}"] = run.sort("score", descending=True).group_by("topic_id").head(30)
+            self.runs[f"run{number}"] = (
+                run.sort("score", descending=True).group_by("topic_id", maintain_order=True).head(30)
+            )
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from truerank.audits.leakage.results import AuditResult, columns_read
 from truerank.audits.leakage.training_data.results import ExampleAudit, as_candidates, kind_named
 from truerank.core.tables import Table, card, escape_markdown
 from truerank.core.views import heads
+from truerank.vectors.encoders import WordsOnly
 
 _TITLE = "Train–test leakage"
 
@@ -18,6 +19,12 @@ def query_card(result: AuditResult) -> str:
     known = f"calibrated for {escape_markdown(summary['calibrated_for'])}"
     if not summary["calibrated"]:
         known = f"not calibrated for this encoder (but for {escape_markdown(summary['calibrated_for'])})"
+    rule = (
+        f": cosine similarity above {summary['threshold']:g} under {escape_markdown(summary['encoder'])}; the "
+        f"threshold is {known}."
+    )
+    if summary["encoder"] == WordsOnly.name:
+        rule = ": texts were compared by their words and letters only, without an encoder."
     columns = heads("test_set, verdict, topics:,d, leaked_topics:,d, leaking_queries:,d, pairs_below:,d")
     rows = []
     for name, test in tests.items():
@@ -32,8 +39,7 @@ def query_card(result: AuditResult) -> str:
     )
     return card(
         _TITLE,
-        f": cosine similarity above {summary['threshold']:g} under {escape_markdown(summary['encoder'])}; the "
-        f"threshold is {known}.",
+        rule,
         Table("", columns, tuple(rows)),
         *(f"**{escape_markdown(name)}**: {escape_markdown(test['why'])}" for name, test in tests.items()),
         Table("Training queries compared", heads("source, read:,d, distinct:,d, skipped:,d, content"), read),

@@ -333,7 +333,7 @@ def _rate(found: KindFound) -> str:
 def _evidence(below: BelowCount, kinds: Sequence[KindFound]) -> Iterator[str]:
     if below["pairs"]:
         yield (
-            f"Pairs not judged away at or below the threshold with {_WORDED}: "
+            f"Other pairs not judged away with {_WORDED}: "
             f"{below['pairs']}, of {below['topics']} topic{'' if below['topics'] == 1 else 's'}"
             f"{_of_common_words(below)}."
         )

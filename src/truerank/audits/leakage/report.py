@@ -261,12 +261,15 @@ def counts_table(summary: AuditSummary, tests: Sequence[str] | None = None) -> T
             count = counted.get(field)
             cells += (0, 0) if count is None else (count["topics"], count["queries"])
         rows.append(tuple(cells))
+    leak = f"whose similarity to a text of the topic is above {summary['threshold']:g}"
+    if not has_encoder(summary):
+        leak = "of the same text"
     return Table(
-        f"Topics (T) with training queries (Q) whose similarity to a text of the topic is above "
-        f"{summary['threshold']:g}. Sources add up from left to right; the union counts a topic or query once."
+        f"Topics (T) with training queries (Q) {leak}. Sources add up from left to right; the union counts a topic or "
+        "query once."
         + (
-            f" {_BELOW.capitalize()}: pairs not judged away at or below it with all content words of the topic or "
-            "nearly the same letters."
+            f" {_BELOW.capitalize()}: other pairs not judged away with all content words of the topic or nearly the "
+            "same letters."
             if lower
             else ""
         ),
@@ -698,7 +701,7 @@ def _more(test: TestSummary, summary: AuditSummary) -> Iterator[str]:
     """What stands behind the reason of a verdict, in sentences."""
     labels = labels_of(test)
     union = test["fields"].get("union", {}).get(labels[-1]) if labels else None
-    if union is not None and union["queries"]:
+    if union is not None and union["queries"] and has_encoder(summary):
         yield (
             f"{counted(union['queries'], 'distinct training query', 'distinct training queries')} lie above "
             f"{summary['threshold']:g}."
