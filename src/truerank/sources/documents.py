@@ -35,6 +35,8 @@ _IDS: Final = (
     "chunk_id", "_id", "doc_id", "docid", "docno", "document_id", "doc-id", "corpus-id", "corpus_id", "pid",
     "passage_id", "passage-id", "did", "id",
 )  # fmt: skip
+#: Where a text begins in its document: with such a column, `id` names the text and `doc_id` the document.
+STARTS: Final = ("start", "start_char", "char_start", "start_index", "start_offset", "begin", "offset")
 _TITLES: Final = ("title", "headline", "doc_title", "heading")
 _URLS: Final = ("url", "uri", "link", "target_url")
 _BODIES: Final = (
@@ -201,7 +203,8 @@ def _names(lines: Sequence[str], column: str | None, path: Path) -> tuple[str, .
 def _keys(names: Sequence[str], column: str | None) -> _Keys:
     body = columns.named(names, _BODIES) if column is None else columns.chosen(names, column)
     titles = [name for name in _TITLES if name != (body or "").lower()]
-    return _Keys(columns.named(names, _IDS), columns.named(names, _URLS), columns.named(names, titles), body)
+    ids = ("chunk_id", "id", *_IDS) if columns.named(names, STARTS) else _IDS
+    return _Keys(columns.named(names, ids), columns.named(names, _URLS), columns.named(names, titles), body)
 
 
 def _text(value: Any) -> str | None:

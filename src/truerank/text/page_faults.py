@@ -260,6 +260,7 @@ def _others() -> re.Pattern[str]:
 REASONS: Final = (
     "empty",
     "error page",
+    "repeated text",
     "boilerplate only",
     "truncated",
     "content missing",
@@ -541,7 +542,7 @@ def _repeated(after: PageWords, common: _Common, repeated: int) -> PageFault | N
     named = {form for form in PageWords("", common.before.title).forms if len(form) >= _TELLS}
     if named and len(named & set(after.forms)) >= _NAMED * len(named):
         return None
-    return PageFault("error page", f"notice: {repeated:,d} other documents say about the same: '{_short(text)}'")
+    return PageFault("repeated text", f"about the same text at {repeated + 1:,d} addresses: '{_short(text)}'")
 
 
 def _around(words: Sequence[str]) -> float:

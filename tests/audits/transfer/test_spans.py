@@ -48,11 +48,12 @@ def texts_only(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"chunk_id": row["chunk_id"], "text": row["text"]} for row in rows]
 
 
-@pytest.mark.parametrize("by", ["offsets", "text"])
-def test_small_chunks_go_to_large_ones_and_large_ones_are_judged_anew(tmp_path: Path, by: str) -> None:
+@pytest.mark.parametrize(("by", "name"), [("offsets", "chunk_id"), ("offsets", "id"), ("text", "chunk_id")])
+def test_small_chunks_go_to_large_ones_and_large_ones_are_judged_anew(tmp_path: Path, by: str, name: str) -> None:
     small, large = chunks(20, 20), chunks(60, 60)
     if by == "text":
         small, large = texts_only(small), texts_only(large)
+    small, large = ([{name: row.pop("chunk_id"), **row} for row in rows] for rows in (small, large))
     found = carried(tmp_path, small, large, "1 0 D0/20/20 2", "1 0 D1/20/0 0", "1 0 D1/20/20 0", "1 0 D1/20/40 0")
     assert found.by == by
     assert found.qrels.rows() == [("1", "D0/60/0", 2), ("1", "D1/60/0", 0)]

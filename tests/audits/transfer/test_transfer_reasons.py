@@ -83,9 +83,9 @@ SPOKEN = "The cupboard stays shut until the key is back. Please ask the porter f
     ("title", "body", "repeated", "reason"),
     [
         ("Roses", ODD, 1, "redirect"),
-        ("Roses", ODD, 2, "error page"),
-        ("Shut", ODD, 2, "error page"),
-        ("Shut", SPOKEN, 1, "error page"),
+        ("Roses", ODD, 2, "repeated text"),
+        ("Shut", ODD, 2, "repeated text"),
+        ("Shut", SPOKEN, 1, "repeated text"),
         # Too long; about the page's title; with a part of the text; a page with only a part of it.
         ("Shut", f"{ODD} " * 6, 9, "redirect"),
         ("Shut", f"{ODD} Roses are for the reading room.", 9, "redirect"),
@@ -99,7 +99,7 @@ SPOKEN = "The cupboard stays shut until the key is back. Please ask the porter f
 def test_what_several_pages_show_is_a_notice(title: str, body: str, repeated: int, reason: str) -> None:
     found = page_fault(BEFORE, PageWords(title, body), repeated=repeated)
     assert found.reason == reason, found
-    assert ("other documents" in found.evidence) == (reason == "error page")
+    assert (f"at {repeated + 1} addresses" in found.evidence) == (reason == "repeated text")
 
 
 @settings(max_examples=60)

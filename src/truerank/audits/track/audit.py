@@ -173,7 +173,8 @@ def report(
         truerank track report --run a.run --run b.run --qrels track.qrels --sparse-qrels clicks.qrels --depth 100
         --collection docs.jsonl.gz --queries "Test queries=topics.tsv" --metadata runs.csv --out report/
 
-        truerank track report --means printed.csv --means measures.csv --where task=docs --stated text.csv --out report/
+        truerank track report --means printed.csv --means measures.csv --metadata runs.csv --where task=docs
+        --where evaluation=trec_eval --stated text.csv --out report/
 
     Source: Craswell, Mitra, Yilmaz, Campos, Voorhees: Overview of the TREC 2019 Deep Learning Track, section 4.
     """

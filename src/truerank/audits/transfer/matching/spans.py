@@ -18,7 +18,7 @@ from truerank.arrays import frame_schema
 from truerank.audits.transfer.matching.versions import FOUND_SCHEMA
 from truerank.errors import InputError
 from truerank.records import Document
-from truerank.sources.documents import document_rows, open_documents
+from truerank.sources.documents import STARTS, document_rows, open_documents
 from truerank.work.progress import Progress
 
 _WORD: Final = re.compile(r"\w+")
@@ -33,7 +33,6 @@ _AROUND: Final = 20
 #: A run of words at more places than that says nothing.
 _PLACES: Final = 200
 _LISTED: Final = 20
-_STARTS: Final = ("start", "start_char", "char_start", "start_index", "start_offset", "begin", "offset")
 _ENDS: Final = ("end", "end_char", "char_end", "end_index", "end_offset", "stop")
 _PARENTS: Final = (
     "parent_id", "parent", "source_id", "source", "doc_id", "document_id", "docid", "doc", "document", "article_id",
@@ -78,7 +77,7 @@ def _spans(source: str, wanted: Collection[str] | None) -> Iterator[tuple[str, _
             continue
         extra = row.values.get("metadata")
         values = {**extra, **row.values} if isinstance(extra, Mapping) else row.values
-        start = next((values[name] for name in _STARTS if values.get(name) is not None), None)
+        start = next((values[name] for name in STARTS if values.get(name) is not None), None)
         parent = next((values[name] for name in _PARENTS if values.get(name) is not None and name not in own), None)
         if start is None or parent is None:
             return

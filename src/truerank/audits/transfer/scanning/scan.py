@@ -96,8 +96,8 @@ def scan(
 
     Documents are cut into passages; a document scores like its first passage (FirstP) and like its best one (MaxP).
     Candidates are versions that score far lower, or lack the text that answered the query.
-    They get a class of reasons from the two texts: error page, redirect, truncated, content missing, content
-    changed, boilerplate only, empty. A run that was killed continues when it is started again.
+    They get a class of reasons from the two texts: error page, repeated text, redirect, truncated, content
+    missing, content changed, boilerplate only, empty. A run that was killed continues when it is started again.
 
     Args:
         version: a version of the collection: a path, irds:ID or hf:ORG/NAME; the judged one first. In Python also a
