@@ -161,7 +161,7 @@ def written_by(command: str, folder: Path, *names: str) -> Iterator[None]:
             raise InputError(f"no {name} here", f"give the folder that 'truerank {command}' wrote", where=folder)
     remedy = f"run 'truerank {command}' again"
     if changed := changed_artifact(folder, names):
-        raise InputError(f"{changed} is not as it was written", remedy, where=folder)
+        raise InputError(f"{changed} is not as it was written", f"{remedy} with --overwrite", where=folder)
     try:
         yield
     except TruerankError:
@@ -182,12 +182,13 @@ def changed_artifact(folder: Path, names: Iterable[str] | None = None) -> str | 
         hashes = {name: str(known[name]) for name in (known if names is None else names) if name in known}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return file.name
-    return next((name for name, sha in hashes.items() if not _has_hash(folder / name, sha)), None)
+    return next((name for name, sha in hashes.items() if not has_hash(folder / name, sha)), None)
 
 
-def _has_hash(path: Path, sha: str) -> bool:
+def has_hash(path: Path, sha: str) -> bool:
+    """Whether a file is there, can be read and has this hash."""
     try:
-        return hash_file(path) == sha
+        return path.is_file() and hash_file(path) == sha
     except OSError:
         return False
 

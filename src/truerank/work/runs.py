@@ -24,6 +24,7 @@ from truerank.work.artifacts import (
     Artifacts,
     claims,
     digest,
+    has_hash,
     installed_versions,
     is_stream,
     opened_for_writing,
@@ -72,7 +73,9 @@ class Run(Artifacts):
         self._made = [one for one in (out, *out.parents) if not one.exists()]
         self._new: list[Path] = []
         super().__init__(out)
-        self._names = _listed(self._manifest_file, command) | _lines(self.work / _WRITTEN)
+        #: The files that are this command's by name, and their hashes where they are to be as they were written.
+        self._names: dict[str, str] = _listed(self._manifest_file, command)
+        self._names |= dict.fromkeys(_lines(self.work / _WRITTEN), "")
 
     @property
     def _manifest_file(self) -> Path:
@@ -83,8 +86,9 @@ class Run(Artifacts):
         yield from (one.source for one in self.inputs)
 
     def forget_unwritten(self) -> None:
-        """Forgets the list of files that were to be written where none of them is there."""
-        if not any((self.folder / name).exists() for name in _lines(self.work / _WRITTEN) if name):
+        """Forgets the list of files that were to be written where none of them was."""
+        known = _listed(self._manifest_file, self.command)
+        if not any(_differs(self.folder / name, known.get(name)) for name in _lines(self.work / _WRITTEN) if name):
             (self.work / _WRITTEN).unlink(missing_ok=True)
 
     def take_back(self) -> None:
@@ -105,22 +109,24 @@ class Run(Artifacts):
         self._new += between[-1:]
 
     def claim(self, path: Path) -> None:
-        """Lets a file be written that is new, or one that this command wrote before."""
+        """Lets a file be written that is new, or one that is as this command wrote it."""
         folder, place = self.folder.resolve(), path.absolute().parent.resolve() / path.name
         if not place.is_relative_to(folder) or place.is_relative_to(self.work.resolve()):
             return
         if path.exists() and any(_is_same(path, one) for one in self._sources()):
             raise InputError("the output would replace its own source", "choose another place with `out`", where=path)
         name = place.relative_to(folder).as_posix()
-        if name not in self._names:
+        if self._names.get(name) != "":
             self.refuse_others(name)
             self._own_name(name)
 
-    def refuse_others(self, name: str) -> None:
-        """Refuses a file of others in the output; long work asks before it begins."""
-        path = self.folder / name
-        if name not in self._names and path.exists() and not overwrites.get():
-            raise InputError("a file is there that no manifest of this command names", _OVERWRITE, where=path)
+    def refuse_others(self, *names: str) -> None:
+        """Refuses files in the output that are not as this command wrote them, by default all that it ever wrote."""
+        for name in names or self._names:
+            if not overwrites.get() and _differs(self.folder / name, self._names.get(name)):
+                fault = "a file is there that no manifest of this command names"
+                changed = f"the file is not as '{self.command}' wrote it, and your changes would be lost"
+                raise InputError(changed if name in self._names else fault, _OVERWRITE, where=self.folder / name)
 
     def claim_folder(self, name: str) -> Path:
         """A folder of the output in which blocks are kept: a new one, or one of an earlier run of this command."""
@@ -135,7 +141,7 @@ class Run(Artifacts):
         # A later process knows by this what the killed one wrote.
         with (self.work / _WRITTEN).open("a", encoding="utf-8") as stream:
             stream.write(f"{name}\n")
-        self._names.add(name)
+        self._names[name] = ""
         self.note_new(self.folder / name)
 
     def read(self, *inputs: Input) -> None:
@@ -240,6 +246,7 @@ def run(
         stack.callback(job.leave)
         with place_of(target), locked(job.work, target):
             try:
+                job.refuse_others()
                 yield job
             except BaseException as error:
                 refused = isinstance(error, InputError) and not error.continues
@@ -293,12 +300,19 @@ def _writer(manifest: Mapping[str, Any]) -> str:
     return str(manifest.get("command") or manifest.get("kind", "")).removeprefix("truerank ")
 
 
-def _listed(manifest: Path, command: str) -> set[str]:
-    """The names of the files that the last run of a command wrote, with its manifest and its log."""
+def _listed(manifest: Path, command: str) -> dict[str, str]:
+    """The files that the last run of a command wrote and their hashes; its manifest and its log have none."""
     content = _manifest_of(manifest) or {}
     if content.get("command") != command:
-        return set()
-    return {manifest.name, "run.log", *map(str, content.get("artifacts") or ())}
+        return {}
+    artifacts = content.get("artifacts")
+    hashes = artifacts if isinstance(artifacts, dict) else {}
+    return {**{name: str(sha) for name, sha in hashes.items()}, manifest.name: "", "run.log": ""}
+
+
+def _differs(path: Path, sha: str | None) -> bool:
+    """Whether something is there, a link that leads nowhere too, whose hash is not this one; an empty one is any."""
+    return sha != "" and os.path.lexists(path) and (sha is None or not has_hash(path, sha))
 
 
 def _lines(path: Path) -> set[str]:
@@ -306,7 +320,10 @@ def _lines(path: Path) -> set[str]:
 
 
 def _is_foreign(work: Path) -> bool:
-    """Whether a folder with the name of that of unfinished work was made by something else: it has no lock of ours."""
+    """Whether what has the name of our unfinished work was made by something else: a link, or a folder without a lock
+    of ours."""
+    if work.is_symlink():
+        return True
     if not work.is_dir() or not any(work.iterdir()):
         return work.exists() and not work.is_dir()
     try:
@@ -369,7 +386,7 @@ class _FileRun(Run):
     def log(self, event: str, **details: Any) -> None:
         """Appends a line to the `run.log` of all files of the folder; that of a device or a pipe has none."""
         if not is_stream(self._out):
-            self._names.add("run.log")
+            self._names["run.log"] = ""
             super().log(event, **details)
 
 
