@@ -31,6 +31,7 @@ from truerank.work.artifacts import (
     place_of,
     write_text,
 )
+from truerank.work.kept import RECORD
 
 try:
     import fcntl
@@ -301,13 +302,15 @@ def _writer(manifest: Mapping[str, Any]) -> str:
 
 
 def _listed(manifest: Path, command: str) -> dict[str, str]:
-    """The files that the last run of a command wrote and their hashes; its manifest and its log have none."""
+    """The files that the last run of a command wrote and their hashes; none for its manifest, its log, and kept files,
+    which are made again where they are damaged."""
     content = _manifest_of(manifest) or {}
     if content.get("command") != command:
         return {}
     artifacts = content.get("artifacts")
     hashes = artifacts if isinstance(artifacts, dict) else {}
-    return {**{name: str(sha) for name, sha in hashes.items()}, manifest.name: "", "run.log": ""}
+    named = {name: "" if f"{name.removesuffix(RECORD)}{RECORD}" in hashes else str(sha) for name, sha in hashes.items()}
+    return {**named, manifest.name: "", "run.log": ""}
 
 
 def _differs(path: Path, sha: str | None) -> bool:
