@@ -99,6 +99,14 @@ def forget(path: Path) -> None:
     _record(path).unlink(missing_ok=True)
 
 
+def forget_all(places: Iterable[Path]) -> None:
+    """Removes kept files, and those in folders and below them; what has no record beside it is not ours, and stays."""
+    for place in places:
+        for path in place.rglob(f"*{RECORD}") if place.is_dir() else [place]:
+            if path.name.endswith(RECORD):
+                forget(path.with_suffix(""))
+
+
 def all_whole(places: Iterable[Path]) -> bool:
     """Whether these files, and all in these folders and below them, are kept files that are whole."""
     every = {path for place in places for path in (place.rglob("*") if place.is_dir() else [place])}
