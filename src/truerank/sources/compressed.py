@@ -61,6 +61,8 @@ def checked_file(path: Path) -> Path:
         raise InputError(f"cannot be opened ({fault})", "check the path", where=path) from error
     if str(path).startswith(("irds:", "hf:")):
         raise InputError("a data set, not a file", "give it by an option: --test, --qrels, --docs, --train", where=path)
+    if path.is_symlink():
+        raise InputError(f"a link to {path.readlink()} that leads nowhere", "correct the link", where=path)
     raise InputError("no such file", _nearest(path), where=path)
 
 

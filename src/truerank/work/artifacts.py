@@ -160,7 +160,13 @@ def written_by(command: str, folder: Path, *names: str) -> Iterator[None]:
         if not (folder / name).is_file():
             raise InputError(f"no {name} here", f"give the folder that 'truerank {command}' wrote", where=folder)
     remedy = f"run 'truerank {command}' again"
-    if changed := changed_artifact(folder, names):
+    try:
+        changed = changed_artifact(folder, names)
+    except OSError as error:
+        raise InputError(
+            f"cannot be read ({error.strerror})", "change its permissions, or copy it", where=error.filename or folder
+        ) from error
+    if changed:
         raise InputError(f"{changed} is not as it was written", f"{remedy} with --overwrite", where=folder)
     try:
         yield
@@ -180,17 +186,14 @@ def changed_artifact(folder: Path, names: Iterable[str] | None = None) -> str | 
     try:
         known = json.loads(file.read_bytes())["artifacts"]
         hashes = {name: str(known[name]) for name in (known if names is None else names) if name in known}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return file.name
     return next((name for name, sha in hashes.items() if not has_hash(folder / name, sha)), None)
 
 
 def has_hash(path: Path, sha: str) -> bool:
-    """Whether a file is there, can be read and has this hash."""
-    try:
-        return path.is_file() and hash_file(path) == sha
-    except OSError:
-        return False
+    """Whether a file is there and has this hash."""
+    return path.is_file() and hash_file(path) == sha
 
 
 def read_table(path: Path, schema: Mapping[str, Any], *, others: bool = False) -> pl.DataFrame:

@@ -290,8 +290,10 @@ def _manifest_of(path: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        found = json_file(path)
-    except InputError:
+        found = json_file(path, "change its permissions, or choose another place with `out`")
+    except InputError as error:
+        if isinstance(error.__cause__, OSError):
+            raise
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -41,13 +41,13 @@ from truerank.judging.web.pages import (
     LARGEST_BODY,
     Form,
     Refused,
-    counted,
     entered,
     people,
     posted,
     static_file,
     visit_of,
 )
+from truerank.text.printable import counted
 
 
 def create_app(store: Store, access: Access, proposer: Proposer | None = None, batch: int = 1) -> ASGIApp:
@@ -236,7 +236,7 @@ class Figures:
                 rows = people(self._store)
                 labels = sum(row.progress.done for row in rows if row.role == "person")
                 tables, note = _agreement(self._store)
-                lead = f"{counted(len(self._store.item_ids()))}; {labels:,} labels by people."
+                lead = f"{counted(len(self._store.item_ids()), 'item')}; {labels:,} labels by people."
                 self._values = {"lead": lead, "people": rows, "tables": tables, "agreement_note": note}
                 self._after = now
             return self._values

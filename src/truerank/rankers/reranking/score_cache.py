@@ -36,11 +36,22 @@ class ScoreCache:
         self.path = Path(path)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._check_file()
             with self._connection() as connection:
                 connection.execute("PRAGMA journal_mode=WAL")
                 connection.execute(_SCHEMA)
         except (OSError, sqlite3.Error) as error:
             raise InputError(f"no score cache ({error})", "give another file with `cache`", where=path) from error
+
+    def _check_file(self) -> None:
+        """Refuses a database of something else; it is looked at as it lies, and nothing is made beside it."""
+        if not self.path.is_file():
+            return
+        address = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
+        with contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        if not tables <= {"scores"}:
+            raise InputError("a database of something else", "give another file with `cache`", where=self.path)
 
     def __len__(self) -> int:
         with self._connection() as connection:

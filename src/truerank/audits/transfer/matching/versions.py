@@ -21,6 +21,7 @@ from truerank.sources.grammar import parse, unique_names
 from truerank.sources.inputs import shown_source
 from truerank.sources.lines import line_blocks
 from truerank.sources.query_files import as_text, well_formed
+from truerank.text.printable import counted
 from truerank.work.artifacts import written_by
 
 #: What became of a judged document in another version.
@@ -232,7 +233,7 @@ def _of_lines(path: Any, names: Sequence[str]) -> pl.DataFrame:
                 if header:
                     continue
             if len(cells) <= max(places):
-                fault = f"{len(cells)} columns instead of {max(places) + 1}"
+                fault = f"{counted(len(cells), 'column')} instead of {max(places) + 1}"
                 raise InputError(fault, "write one pair a line: id TAB id", where=path, line=number)
             for column, place in zip(columns, places, strict=True):
                 column.append(cells[place] or None)
@@ -244,7 +245,7 @@ def _places(cells: list[str], names: Sequence[str], path: Any, line: int) -> tup
     if set(names) <= set(cells):
         return [cells.index(name) for name in names], True
     if len(cells) < len(names):
-        fault = f"{len(cells)} columns for {len(names)} versions"
+        fault = f"{counted(len(cells), 'column')} for {len(names)} versions"
         raise InputError(fault, "write one pair a line: id TAB id", where=path, line=line)
     return list(range(len(names))), cells[0].lower() in _HEADERS
 
@@ -253,7 +254,7 @@ def _chosen(keys: tuple[str, ...], names: Sequence[str], path: Any, line: int) -
     if set(names) <= set(keys):
         return list(names)
     if len(keys) < len(names):
-        fault = f"{len(keys)} columns for {len(names)} versions"
+        fault = f"{counted(len(keys), 'column')} for {len(names)} versions"
         raise InputError(fault, f"name columns {', '.join(names)}", where=path, line=line)
     return list(keys[: len(names)])
 
