@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -44,6 +45,7 @@ _WRITTEN: Final = "written"
 _OVERWRITE: Final = "choose another place with `out`, or replace it with --overwrite"
 #: Seconds after which a refused run leaves unfinished work: a mended call goes on with it.
 _WORTH_KEEPING: Final = 60.0
+_FILE_HASH: Final = re.compile("[0-9a-f]{64}")
 #: Options that say where the work runs: a later attempt shares what is done.
 _WHERE: Final = frozenset({"engine", "workers"})
 
@@ -148,6 +150,7 @@ class Run(Artifacts):
     def read(self, *inputs: Input) -> None:
         """Adds what was read to the manifest."""
         self.inputs.extend(inputs)
+        check_origins(self.inputs)
 
     def identity(self) -> str:
         """A hash of all that the result depends on: command, version, inputs and options, not where the work runs."""
@@ -229,6 +232,7 @@ def run(
     if out is None:
         raise ValueError("a run needs an output; a command without one returns its result")
     target = Path(out)
+    check_origins(inputs)
     check_output(command, target, file=file, sources=[*_texts(plain(options or {})), *(one.source for one in inputs)])
     # What a run within another one writes is taken back with that.
     if isinstance(outer := getattr(claims.get(), "__self__", None), Run):
@@ -283,6 +287,37 @@ def check_output(command: str, out: Path, *, file: bool, sources: Iterable[str] 
             fault, remedy = f"holds the {manifest.name} of {other}, which would be lost", _OVERWRITE
     if fault:
         raise InputError(fault, remedy, where=out)
+
+
+def check_origins(inputs: Iterable[Input]) -> None:
+    """Compares what is read with what other commands read of it when they made the folders that are read beside it.
+
+    Files are the same by their place, versions of a collection also by their names. A baseline may be of others.
+
+    Raises:
+        InputError: a folder was made of files that are others now.
+    """
+    current: dict[object, Input] = {}
+    folders: dict[Path, str] = {}
+    for one in inputs:
+        place = Path(one.source).absolute()
+        if one.sha256 is not None:
+            current[place] = one
+            current[one.role, one.name] = one
+        with contextlib.suppress(OSError, ValueError):
+            if one.source and one.role != "baseline":
+                folders |= {place: ""} if place.is_dir() else {place.parent: place.name}
+    for folder, name in folders.items():
+        manifest = _manifest_of(folder / "manifest.json") or {}
+        command, made, read = (manifest.get(key) for key in ("command", "artifacts", "inputs"))
+        if not (isinstance(made, dict) and isinstance(read, list)) or (name and name not in made):
+            continue
+        for known in (one for one in read if isinstance(one, dict)):
+            role, title, source, sha = (str(known.get(key)) for key in ("role", "name", "source", "sha256"))
+            now = current.get(Path(source).absolute()) or (current.get((role, title)) if role == "version" else None)
+            if now is not None and _FILE_HASH.fullmatch(sha) and sha != now.sha256:
+                fault = f"{now.source} is not what 'truerank {command}' read as the {role} {title}"
+                raise InputError(fault, f"run 'truerank {command}' again", where=folder)
 
 
 def _manifest_of(path: Path) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ from truerank.sources.inputs import shown_source
 from truerank.sources.lines import line_blocks
 from truerank.sources.query_files import as_text, well_formed
 from truerank.text.printable import counted
-from truerank.work.artifacts import written_by
+from truerank.work.artifacts import hash_file, written_by
 
 #: What became of a judged document in another version.
 STATUSES: Final = ("matched", "lost", "ambiguous")
@@ -157,6 +157,16 @@ class Matched(Result, shown_in="truerank.audits.transfer.report"):
             "reasons": self.reasons().to_dicts(),
             "warnings": list(self.warnings),
         }
+
+
+def matched_input(matched: Matched | str | Path | None) -> tuple[Input, ...]:
+    """The matched versions as a manifest names them; nothing where there are none."""
+    if matched is None:
+        return ()
+    folder = matched.folder if isinstance(matched, Matched) else Path(matched)
+    if folder is None:
+        return (Input("matched", "", "matched"),)
+    return (Input(folder.name, str(folder), "matched", None, hash_file(folder / "pairs.parquet")),)
 
 
 def load_matched(folder: str | Path) -> Matched:
