@@ -279,9 +279,7 @@ def test_a_fault_of_a_file_names_it(make, line, said, given, tmp_path, capsys):
     assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize(
-    "line", ["judge export FILE OUT", "judge agreement --labels FILE", "judge table --labels FILE"]
-)
+@pytest.mark.parametrize("line", ["export FILE OUT", "agreement --labels FILE", "table --labels FILE"])
 def test_a_store_that_lacks_its_end_is_refused(line, store, tmp_path, capsys):
     os.truncate(store, store.stat().st_size - 1)
     assert called(f"judge {line}", FILE=store, OUT=tmp_path / "l.jsonl") == 2

@@ -39,7 +39,7 @@ from truerank.loading import json_file
 from truerank.options import Flag, Options, Processes, command
 from truerank.records import Document
 from truerank.sources.documents import DocumentSource, open_documents
-from truerank.work.artifacts import hash_file, installed_versions, place_of
+from truerank.work.artifacts import hash_file, installed_versions, place_of, runs_now
 from truerank.work.engines import LocalEngine, give_back, in_order
 from truerank.work.kept import RECORD
 from truerank.work.progress import Progress, Quiet
@@ -590,7 +590,7 @@ def temporary_folder(target: Path) -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         for stale in target.parent.glob(f".{target.name}.*.tmp"):
             owner = _LEFT.fullmatch(stale.name)
-            if owner is None or _runs(int(owner[1])):
+            if owner is None or (int(owner[1]) != os.getpid() and runs_now(int(owner[1]))):
                 continue
             if owner[2] and not target.exists():
                 stale.rename(target)  # killed between moving the old index away and the new one into its place
@@ -608,22 +608,8 @@ def temporary_folder(target: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return process != os.getpid()
-
-
 def replaceable(target: Path, names: Collection[str] = ()) -> Path:
-    """The folder that may be replaced as a whole, a link followed: it holds what its manifest names, and these files.
-
-    Raises:
-        InputError: it holds something else, or is no folder.
-    """
+    """The folder that may be replaced as a whole, links followed: it holds what its manifest names and these files."""
     if os.path.lexists(target) and not target.is_dir():
         raise InputError("a file or a broken link is there", "choose another name with `out`", where=target)
     known = {*names, *_named(target)}
@@ -631,8 +617,8 @@ def replaceable(target: Path, names: Collection[str] = ()) -> Path:
         if path.is_dir() and not path.is_symlink() and _named(path):
             replaceable(path)
         elif path.name.removesuffix(RECORD) not in known and not _LEFT.fullmatch(path.name):
-            remedy = "move it to another place, or choose another folder with `out`"
-            raise InputError("is not of the index here, and would be lost with it", remedy, where=path)
+            fault = "is not of the index here, and would be lost with it"
+            raise InputError(fault, "move it, or choose another folder with `out`", where=path)
     return target.resolve()
 
 

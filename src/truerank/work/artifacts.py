@@ -135,12 +135,12 @@ def _remove_left_over(path: Path) -> None:
     start, end = f".{path.name}.", ".tmp"
     for one in os.scandir(path.parent):
         number = one.name[len(start) : -len(end)]
-        if one.name.startswith(start) and one.name.endswith(end) and number.isdecimal() and not _runs(int(number)):
+        if one.name.startswith(start) and one.name.endswith(end) and number.isdecimal() and not runs_now(int(number)):
             with contextlib.suppress(OSError):
                 Path(one.path).unlink()
 
 
-def _runs(process: int) -> bool:
+def runs_now(process: int) -> bool:
     """Whether a process with this number runs; one of another user counts. On Windows, asking would end it."""
     if sys.platform == "win32":
         return True
@@ -311,10 +311,6 @@ class Artifacts:
     def names(self) -> list[str]:
         """The files written so far, in the order in which they were written, and the manifest that comes last."""
         return [*self._written, "manifest.json"]
-
-    def manifest(self, content: Mapping[str, Any]) -> Path:
-        """Writes `manifest.json`: the content, and the hash of every artifact written so far."""
-        return self.json("manifest.json", {**content, "artifacts": dict(sorted(self._written.items()))})
 
     def log(self, event: str, **details: Any) -> None:
         """Appends a line to `run.log`, the only file with times and the host's name."""

@@ -72,11 +72,6 @@ def is_whole(path: Path) -> bool:
         return False
 
 
-def is_unharmed(path: Path) -> bool:
-    """Whether a file of results is what was written; one of an earlier version, which has no record, counts as such."""
-    return path.is_file() and (is_whole(path) or not _record(path).exists())
-
-
 def kept_text(path: Path) -> str | None:
     """A kept text; None where it is not whole."""
     return path.read_text(encoding="utf-8") if is_whole(path) else None

@@ -150,7 +150,7 @@ class Run(Artifacts):
     def read(self, *inputs: Input) -> None:
         """Adds what was read to the manifest."""
         self.inputs.extend(inputs)
-        check_origins(self.inputs)
+        check_origins(self.command, self.inputs)
 
     def identity(self) -> str:
         """A hash of all that the result depends on: command, version, inputs and options, not where the work runs."""
@@ -202,10 +202,7 @@ class Run(Artifacts):
     def finish(self) -> None:
         """Writes the manifest and removes unfinished work; `run` calls it."""
         content = {**self.provenance(), "artifacts": dict(sorted(self._written.items()))}
-        if self._file is None:
-            self.json("manifest.json", content)
-        else:
-            write_text(self._manifest_file, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        write_text(self._manifest_file, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
     @contextlib.contextmanager
     def output(self, name: str) -> Iterator[IO[bytes]]:
@@ -232,7 +229,7 @@ def run(
     if out is None:
         raise ValueError("a run needs an output; a command without one returns its result")
     target = Path(out)
-    check_origins(inputs)
+    check_origins(command, inputs)
     check_output(command, target, file=file, sources=[*_texts(plain(options or {})), *(one.source for one in inputs)])
     # What a run within another one writes is taken back with that.
     if isinstance(outer := getattr(claims.get(), "__self__", None), Run):
@@ -289,35 +286,31 @@ def check_output(command: str, out: Path, *, file: bool, sources: Iterable[str] 
         raise InputError(fault, remedy, where=out)
 
 
-def check_origins(inputs: Iterable[Input]) -> None:
-    """Compares what is read with what other commands read of it when they made the folders that are read beside it.
+def check_origins(command: str, inputs: Iterable[Input]) -> None:
+    """Refuses the folder of another command that was made of files that are others now, by the hashes in its manifest.
 
-    Files are the same by their place, versions of a collection also by their names. A baseline may be of others.
-
-    Raises:
-        InputError: a folder was made of files that are others now.
+    Files are the same by their place, versions of a collection also by their names.
     """
     current: dict[object, Input] = {}
-    folders: dict[Path, str] = {}
+    folders: dict[Path, set[str]] = {}
     for one in inputs:
         place = Path(one.source).absolute()
-        if one.sha256 is not None:
-            current[place] = one
-            current[one.role, one.name] = one
+        if _FILE_HASH.fullmatch(one.sha256 or ""):
+            current |= {place: one, (one.role, one.name): one}
         with contextlib.suppress(OSError, ValueError):
-            if one.source and one.role != "baseline":
-                folders |= {place: ""} if place.is_dir() else {place.parent: place.name}
-    for folder, name in folders.items():
+            is_folder = place.is_dir()
+            folders.setdefault(place if is_folder else place.parent, set()).add("" if is_folder else place.name)
+    for folder, names in folders.items():
         manifest = _manifest_of(folder / "manifest.json") or {}
-        command, made, read = (manifest.get(key) for key in ("command", "artifacts", "inputs"))
-        if not (isinstance(made, dict) and isinstance(read, list)) or (name and name not in made):
+        maker, made, read = (manifest.get(key) for key in ("command", "artifacts", "inputs"))
+        if maker == command or not (isinstance(made, dict) and isinstance(read, list)) or names.isdisjoint(["", *made]):
             continue
         for known in (one for one in read if isinstance(one, dict)):
-            role, title, source, sha = (str(known.get(key)) for key in ("role", "name", "source", "sha256"))
-            now = current.get(Path(source).absolute()) or (current.get((role, title)) if role == "version" else None)
+            role, name, source, sha = (str(known.get(key)) for key in ("role", "name", "source", "sha256"))
+            now = current.get(Path(source).absolute()) or (current.get((role, name)) if role == "version" else None)
             if now is not None and _FILE_HASH.fullmatch(sha) and sha != now.sha256:
-                fault = f"{now.source} is not what 'truerank {command}' read as the {role} {title}"
-                raise InputError(fault, f"run 'truerank {command}' again", where=folder)
+                fault = f"{now.source} is not what 'truerank {maker}' read as the {role} {name}"
+                raise InputError(fault, f"run 'truerank {maker}' again", where=folder)
 
 
 def _manifest_of(path: Path) -> dict[str, Any] | None:

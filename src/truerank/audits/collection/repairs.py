@@ -137,7 +137,7 @@ def clean(
     again = _judged_again(judged, table.frame) if judged else {}
     result = _cleaned(table, found, combine, again)
     inputs = inputs_of(qrels=qrels, labels=judged.labels)
-    check_origins((*inputs, Input("audit", str(found.folder or ""), "audit")))
+    check_origins("collection clean", (*inputs, Input("audit", str(found.folder or ""), "audit")))
     if out is None:
         return result
     if found.folder is not None:

@@ -13,7 +13,6 @@ from typing import IO, Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 import polars as pl
 
-from truerank.audits.outputs import refuse_overwrite
 from truerank.audits.transfer.estimates import COMBINATIONS
 from truerank.audits.transfer.scanning.results import Scan, load_scan, scan_inputs
 from truerank.core.plain import picked
@@ -298,7 +297,7 @@ def clean(
         verdicts = verdicts_of(judged, opened, version, removal.ids)
     sieve = _Sieve(flags, verdicts, trust, rel)
     inputs = (*inputs_of(qrels=qrels), *label_inputs(judged), *scan_inputs(opened, "candidates"))
-    check_origins(inputs)
+    check_origins("transfer clean", inputs)
     if out is None:
         kept = io.BytesIO()
         sieve.run(read_qrels(spec), kept, io.BytesIO())
@@ -307,7 +306,6 @@ def clean(
         result = _result(spec.location, version, sieve, removal.ids)
         return replace(result, qrels=pl.DataFrame(rows, schema=QREL_SCHEMA, orient="row"))
     out = Path(out)
-    refuse_overwrite(spec.path if spec.scheme == "file" else None, out)
     options = {"version_name": version, "removal": removal, "trust": trust, "rel": rel, **label_rules(judged)}
     with started("transfer clean", inputs, options, out, file=True) as job:
         with ExitStack() as stack:

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Final
 
 import polars as pl
 
-from truerank.audits.outputs import refuse_overwrite
 from truerank.audits.transfer.matching.links import Route, links_of
 from truerank.audits.transfer.matching.versions import matched_input
 from truerank.core.plain import picked
@@ -229,8 +228,6 @@ def carry(
         truerank transfer carry --qrels golden.qrels --spans chunks-200.jsonl --docs chunks-500.jsonl --out new.qrels
     """
     way, spec = route.checked(), grammar.parse(qrels)
-    if out is not None:
-        refuse_overwrite(spec.path if spec.scheme == "file" else None, Path(out))
     frame = read_qrels_frame(spec)
     judged, doubtful, by, inside = frame["doc_id"].unique(maintain_order=True), None, "", 0
     if way.spans is not None and way.docs is not None:
@@ -263,7 +260,7 @@ def carry(
     result = replace(result, doubtful=doubtful, by=by, inside=inside)
     named = {"mapping": way.mapping, "spans": way.spans, "docs": way.docs, "expert_qrels": experts.expert_qrels}
     inputs = (*inputs_of(qrels=qrels, **named), *matched_input(way.matched))
-    check_origins(inputs)
+    check_origins("transfer carry", inputs)
     if out is None:
         return result
     result = replace(result, out=Path(out))

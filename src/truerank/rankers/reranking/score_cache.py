@@ -36,7 +36,8 @@ class ScoreCache:
         self.path = Path(path)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._check_file()
+            if self.path.is_file():
+                self._check_file()
             with self._connection() as connection:
                 connection.execute("PRAGMA journal_mode=WAL")
                 connection.execute(_SCHEMA)
@@ -44,13 +45,11 @@ class ScoreCache:
             raise InputError(f"no score cache ({error})", "give another file with `cache`", where=path) from error
 
     def _check_file(self) -> None:
-        """Refuses a database of something else; it is looked at as it lies, and nothing is made beside it."""
-        if not self.path.is_file():
-            return
+        # It is looked at as it lies, and nothing is made beside it.
         address = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
         with contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
-            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-        if not tables <= {"scores"}:
+            other = connection.execute("SELECT 1 FROM sqlite_master WHERE name <> 'scores'").fetchone()
+        if other is not None:
             raise InputError("a database of something else", "give another file with `cache`", where=self.path)
 
     def __len__(self) -> int:
