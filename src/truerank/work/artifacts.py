@@ -160,13 +160,7 @@ def written_by(command: str, folder: Path, *names: str) -> Iterator[None]:
         if not (folder / name).is_file():
             raise InputError(f"no {name} here", f"give the folder that 'truerank {command}' wrote", where=folder)
     remedy = f"run 'truerank {command}' again"
-    try:
-        changed = changed_artifact(folder, names)
-    except OSError as error:
-        raise InputError(
-            f"cannot be read ({error.strerror})", "change its permissions, or copy it", where=error.filename or folder
-        ) from error
-    if changed:
+    if changed := changed_artifact(folder, names):
         raise InputError(f"{changed} is not as it was written", f"{remedy} with --overwrite", where=folder)
     try:
         yield
