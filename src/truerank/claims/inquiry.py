@@ -110,10 +110,7 @@ class Inquiry:
 
 
 def _split(text: str, *, unnamed: bool = False) -> tuple[str, str]:
-    # Here: few checks have what needs it.
-    from truerank.judging.ratings import named_source
-
-    name, spec = named_source(text)
+    name, spec = grammar.named_source(text)
     return name or ("" if unnamed else spec.name), spec.spec
 
 

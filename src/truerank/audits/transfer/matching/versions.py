@@ -17,7 +17,7 @@ from truerank.options import Flag
 from truerank.records import Document, Input
 from truerank.sources import compressed, grammar, rows
 from truerank.sources.documents import DocumentSource, open_documents
-from truerank.sources.grammar import parse, unique_names
+from truerank.sources.grammar import named_source, parse, unique_names
 from truerank.sources.inputs import shown_source
 from truerank.sources.lines import line_blocks
 from truerank.sources.query_files import as_text, well_formed
@@ -66,7 +66,7 @@ def read_versions(versions: Mapping[str, str] | Sequence[str], *, strict: bool =
     if isinstance(versions, Mapping):
         named = [(name, parse(spec)) for name, spec in versions.items()]
     else:
-        named = [_named(text) for text in versions]
+        named = [named_source(text) for text in versions]
         names = unique_names([spec for _, spec in named])
         named = [(name or fallback, spec) for (name, spec), fallback in zip(named, names, strict=True)]
     if len(named) < 2:
@@ -89,13 +89,6 @@ def version_inputs(versions: Sequence[Version], rows: Mapping[str, int] | None =
         digest = found if source.fingerprint.startswith("sha256:") else None
         inputs.append(Input(name, shown_source(source.spec), "version", (rows or {}).get(name), digest))
     return tuple(inputs)
-
-
-def _named(text: str) -> tuple[str, Any]:
-    name, equals, rest = text.partition("=")
-    if equals and rest and name.strip() and not set(name) & set("/?#:") and not Path(text).exists():
-        return name.strip(), parse(rest)
-    return "", parse(text)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
