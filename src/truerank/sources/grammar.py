@@ -98,12 +98,7 @@ def parse(spec: str) -> SourceSpec:
 
 
 def named_source(text: str, form: str | None = None) -> tuple[str, SourceSpec]:
-    """The name and the source of `NAME=SRC`, without a name "" and the source; a path that exists is taken as it is.
-
-    Args:
-        text: what the user gave.
-        form: the format to read it in.
-    """
+    """The name and the source of `NAME=SRC`, read in a format; without a name "". A path that exists is a path."""
     name, _, rest = text.partition("=")
     ending, path = f"?format={form}" if form else "", re.split("[?#]", text)[0]
     if name.strip() and rest and path.startswith(f"{name}=") and not _exists(path) and not _PLACE.match(name):

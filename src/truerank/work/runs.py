@@ -293,7 +293,8 @@ def check_origins(command: str, inputs: Iterable[Input]) -> None:
     """
     current: dict[object, Input] = {}
     folders: dict[Path, set[str]] = {}
-    for one in inputs:
+    # A value of a program has no place.
+    for one in (one for one in inputs if one.source):
         place = Path(one.source).absolute()
         if _FILE_HASH.fullmatch(one.sha256 or ""):
             current |= {place: one, (one.role, one.name): one}
