@@ -11,7 +11,7 @@ from truerank.core.result import Summary, shows, summarises, writes
 from truerank.core.tables import Cell, Column, Table, group_starts
 from truerank.core.views import heads
 from truerank.judging.agreement import AnnotatorAgreement, DefinitionAgreement, PairAgreement
-from truerank.judging.coefficients import Score
+from truerank.judging.coefficients import TITLES, Score
 from truerank.judging.exchange.exporting import LabelExport
 from truerank.judging.exchange.importing import LabelImport
 from truerank.judging.models import ModelRun
@@ -23,13 +23,6 @@ from truerank.judging.web.server import Desk
 from truerank.work.publishing import write_tables
 from truerank.work.runs import Run
 
-#: What the coefficients are called in tables.
-_TITLES: Final = {
-    "percentage": "agreement",
-    "cohen": "Cohen's kappa",
-    "fleiss": "Fleiss' kappa",
-    "krippendorff": "Krippendorff's alpha",
-}
 _WIDEST_MATRIX: Final = 12
 _LISTED: Final = 20
 
@@ -244,7 +237,7 @@ def _overview(found: AnnotatorAgreement) -> Table:
 def _agreement_notes(found: AnnotatorAgreement) -> tuple[str, ...]:
     lines = [f"{name}: {meaning}" for name, meaning in found.settings["definitions"].items()]
     reasons = dict.fromkeys(
-        f"{part.definition.name}, {_TITLES[name]}: {score.reason}."
+        f"{part.definition.name}, {TITLES[name]}: {score.reason}."
         for part in found.compared
         for name, score in part.scores.items()
         if score.reason
@@ -254,7 +247,7 @@ def _agreement_notes(found: AnnotatorAgreement) -> tuple[str, ...]:
 
 def _score_columns(found: AnnotatorAgreement, names: Sequence[str]) -> list[Column]:
     titles = ("value", "low", "high") if found.settings["resamples"] else ("value",)
-    return [column for name in names for column in Column.numbers(".3f", *titles, above=(_TITLES[name],))]
+    return [column for name in names for column in Column.numbers(".3f", *titles, above=(TITLES[name],))]
 
 
 def _cells(found: AnnotatorAgreement, scores: Mapping[str, Score], names: Sequence[str]) -> list[Cell]:

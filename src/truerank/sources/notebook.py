@@ -194,7 +194,12 @@ def _are_texts(name: str, noun: Noun, values: Sequence[str | Path]) -> bool:
 
 
 def _may_be_text(value: str | Path) -> bool:
-    return isinstance(value, str) and len(value.split()) > 1 and not os.path.exists(value)  # noqa: PTH110
+    return isinstance(value, str) and len(value.split()) > 1 and not _exists(value)
+
+
+def _exists(text: str) -> bool:
+    """Whether a path is there, also one with a name before it: NAME=PATH; never true for texts that no path can be."""
+    return os.path.exists(text) or os.path.exists(text.partition("=")[2])  # noqa: PTH110
 
 
 def _is_source(value: str | Path) -> bool:
@@ -202,7 +207,7 @@ def _is_source(value: str | Path) -> bool:
     if isinstance(value, Path) or text.partition(":")[0] in get_args(Scheme):
         return True
     bare = text.partition("?")[0].partition("#")[0]
-    return PurePath(bare).suffix.lower() in ENDINGS or os.path.exists(text)  # noqa: PTH110 - false for texts that no path can be
+    return PurePath(bare).suffix.lower() in ENDINGS or _exists(text)
 
 
 def _is_list_of_values(noun: Noun, value: Any) -> bool:

@@ -72,11 +72,6 @@ def is_whole(path: Path) -> bool:
         return False
 
 
-def is_unharmed(path: Path) -> bool:
-    """Whether a file of results is what was written; one of an earlier version, which has no record, counts as such."""
-    return path.is_file() and (is_whole(path) or not _record(path).exists())
-
-
 def kept_text(path: Path) -> str | None:
     """A kept text; None where it is not whole."""
     return path.read_text(encoding="utf-8") if is_whole(path) else None
@@ -97,6 +92,14 @@ def forget(path: Path) -> None:
     """Removes a kept file, if it is there."""
     path.unlink(missing_ok=True)
     _record(path).unlink(missing_ok=True)
+
+
+def forget_all(places: Iterable[Path]) -> None:
+    """Removes kept files, and those in folders and below them; what has no record beside it is not ours, and stays."""
+    for place in places:
+        for path in place.rglob(f"*{RECORD}") if place.is_dir() else [place]:
+            if path.name.endswith(RECORD):
+                forget(path.with_suffix(""))
 
 
 def all_whole(places: Iterable[Path]) -> bool:
