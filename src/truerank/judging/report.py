@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import polars as pl
 
-from truerank.core.result import Summary, shows, summarises, writes
+from truerank.core.result import Summary, summarises, writes
 from truerank.core.tables import Cell, Column, Table, group_starts
 from truerank.core.views import heads
+from truerank.errors import InputError
 from truerank.judging.agreement import AnnotatorAgreement, DefinitionAgreement, PairAgreement
 from truerank.judging.coefficients import Score
 from truerank.judging.exchange.exporting import LabelExport
@@ -128,7 +130,21 @@ def _first(lines: Sequence[str]) -> tuple[str, ...]:
     return ("\n".join(shown),) if shown else ()
 
 
-@shows(ModelRun)
+@summarises(ModelRun)
+def _model(found: ModelRun) -> Summary:
+    return Summary((model_table(found),), found.json(), fault=_unanswered(found))
+
+
+def _unanswered(found: ModelRun) -> InputError | None:
+    """The fault of a run in which items were asked about and none was answered; a reason to skip is an answer."""
+    reasons = [*found.skipped, *found.failed.values()]
+    if found.labelled or not reasons or any(re.match("the model(:|$)", reason) for reason in found.skipped):
+        return None
+    asked = sum(found.skipped.values()) + len(found.failed)
+    remedy = "check endpoint, model and key; the same command asks again, with --again about skipped items too"
+    return InputError(f"none of {asked:,} items was answered ({reasons[-1]})", remedy, where="judge model")
+
+
 def model_table(found: ModelRun) -> Table:
     """The labels that a model gave and the reasons why it gave none, with their numbers."""
     rows = [(name, count) for name, count in found.labels.items()]
@@ -184,7 +200,7 @@ def _probe_notes(found: ProbeRun) -> Iterator[str]:
 @summarises(ProbeRun)
 def _probes(found: ProbeRun) -> Summary:
     tables = [model_table(found), probe_table(found)] if found.asked else [probe_table(found)]
-    return Summary(tuple(tables), found.json())
+    return Summary(tuple(tables), found.json(), fault=_unanswered(found))
 
 
 @summarises(LabelCounts)

@@ -39,6 +39,7 @@ from truerank.sources.notebook import frame_of
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.recognition import read_as_given
 from truerank.sources.runs import RUN_SCHEMA
+from truerank.text.identifiers import likely_cause
 from truerank.text.printable import listed
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
@@ -245,9 +246,10 @@ def explain(
             raise OptionError("qrels", "no judgments", "give those that the run was scored by")
         siblings = other_qrels or _siblings(qrels, "qrels")
         beside = other_run or _siblings(runs[0], "run")
+        judged = _read(qrels, "qrels")
         scorer = ConventionScorer(
-            _read(qrels, "qrels"),
-            _read(runs[0], "run"),
+            judged,
+            _run_of(runs[0], judged),
             previous=None if previous_qrels is None else _read(previous_qrels, "qrels"),
             other_qrels=dict(_readable(siblings, lambda one: _read(one, "qrels"), strict=bool(other_qrels))),
             other_runs=dict(_readable(beside, lambda one: _read(one, "run"), strict=bool(other_run))),
@@ -300,8 +302,8 @@ def _divergence_of(qrels: Any, runs: Sequence[Any], options: ExplainOptions) -> 
     if tables:
         frames = [next(iter(one.scores.values())) for one in tables]
         return score_divergence(frames[0], frames[1], names, options.measure)
-    left, right = (_read(one, "run") for one in runs)
     judged = None if qrels is None else _read(qrels, "qrels")
+    left, right = (_run_of(one, judged) for one in runs)
     return run_divergence(left, right, names, qrels=judged, measure=options.measure, rel=options.rel)
 
 
@@ -311,6 +313,17 @@ def _read(source: Any, noun: str) -> pl.DataFrame:
         return read_qrels_frame(str(source)) if noun == "qrels" else pl.concat(run_frames(source))
     schema, number = (QREL_SCHEMA, "relevance") if noun == "qrels" else (RUN_SCHEMA, "score")
     return frame_of(source, schema, number)
+
+
+def _run_of(source: Any, judged: pl.DataFrame | None) -> pl.DataFrame:
+    """A run; one without a judged topic has no score to explain."""
+    run = _read(source, "run")
+    if judged is not None and not run["topic_id"].is_in(judged["topic_id"].implode()).any():
+        topics, asked = (frame["topic_id"].unique(maintain_order=True) for frame in (run, judged))
+        fault = f"none of its {len(topics):,d} topics is judged{likely_cause(topics, asked)}"
+        remedy = "give the run and the judgments of the same topics, with the same ids"
+        raise InputError(fault, remedy, where=_named(source))
+    return run
 
 
 def _siblings(source: Any, noun: str) -> tuple[str, ...]:

@@ -19,7 +19,6 @@ from truerank.sources import columns, compressed
 from truerank.sources.grammar import SOURCES
 from truerank.sources.lines import decoded, line_blocks
 
-_FIELD_LIMIT: Final = 1 << 26
 _PARQUET_ROWS: Final = 1 << 16
 _REMEDY: Final = "correct the line, or download the file again"
 
@@ -171,7 +170,6 @@ def _csv_rows(path: Path, strict: bool, quoted: bool) -> Iterator[Row]:
     source = _CsvLines(path, strict)
     header = source.first()
     delimiter = (columns.csv_header(header) or max((",", ";", "\t"), key=header.count)) if quoted else "\t"
-    csv.field_size_limit(max(csv.field_size_limit(), _FIELD_LIMIT))
     reader = csv.reader(
         source, delimiter=delimiter, strict=quoted, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     )

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-import polars as pl
-
 from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.sources import compressed
+from truerank.sources.rows import parquet_columns, parquet_frames
 
 #: Rows of a report that hold the mean over all topics.
 SUMMARY_TOPICS: Final = frozenset(("all", "mean", "average"))
@@ -69,9 +68,9 @@ def _tool_result(path: Path, lines: Sequence[str]) -> ToolResult | None:
             return graded(value)
     if path.suffix == ".jsonl" and lines and b'"corpus_id"' in head:
         return _predictions(path)
-    if path.suffix == ".parquet" and list(pl.read_parquet_schema(path)) == ["q_id", "doc_id", "score"]:
+    if path.suffix == ".parquet" and parquet_columns(path) == ["q_id", "doc_id", "score"]:
         by_topic: dict[str, dict[str, float]] = {}
-        for topic, doc, score in pl.read_parquet(path).iter_rows():
+        for topic, doc, score in (row for frame in parquet_frames(path) for row in frame.iter_rows()):
             by_topic.setdefault(str(topic), {})[str(doc)] = score
         return graded(by_topic, "the columns q_id, doc_id and score of ranx")
     if lines and lines[0].split(",")[:2] == ["epoch", "steps"]:
