@@ -35,6 +35,7 @@ _SIGNED: Final = re.compile(r"[+-]?[0-9]{1,4000}")
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]{1,4000}(?:\.[0-9]{0,4000})?|\.[0-9]{1,4000})(?:[eE][+-]?[0-9]{1,20})?")
 _REMEDY: Final = "correct it, or write the file again"
 _HALVES: Final = re.compile(r"[\ud800-\udfff]")
+_ESCAPED_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 #: A chain of keys joined by dots; tomllib takes time that grows with the square of its length.
 _CHAIN: Final = re.compile(r"(?:(?:[\w-]{1,64}|\"[^\"\n]{0,64}\"|'[^'\n]{0,64}')[ \t]{0,8}\.[ \t]{0,8}){101}")
 
@@ -72,10 +73,8 @@ def text_file(path: str | Path, remedy: str = "give a text file", most: int = LA
 
 
 def json_file(path: str | Path, remedy: str = _REMEDY) -> Any:
-    """The value of a small JSON file; halves of surrogate pairs are replaced."""
-    text = text_file(path, remedy)
-    value = load_json(text, path, remedy=remedy)
-    return _without_halves(value) if "\\u" in text else value
+    """The value of a small JSON file."""
+    return load_json(text_file(path, remedy), path, remedy=remedy)
 
 
 def toml_file(path: str | Path, remedy: str = _REMEDY) -> dict[str, Any]:
@@ -86,7 +85,7 @@ def toml_file(path: str | Path, remedy: str = _REMEDY) -> dict[str, Any]:
 def load_json(
     data: bytes | str, place: str | Path, *, line: int | None = None, remedy: str = _REMEDY, strict: bool = False
 ) -> Any:
-    """The value of a JSON text. Halves of surrogate pairs stay as they are.
+    """The value of a JSON text; halves of surrogate pairs, which no file can hold, are replaced.
 
     Args:
         data: the text; bytes are UTF-8, perhaps with a byte order mark.
@@ -102,20 +101,26 @@ def load_json(
         raise _too_deep("JSON", remedy, place, line) from error
     if text.count("[") + text.count("{") > _DEEPEST and _is_deep(value):
         raise _too_deep("JSON", remedy, place, line)
-    return value
+    return _without_halves(value) if _ESCAPED_HALF.search(text) else value
 
 
 def load_yaml(
-    data: bytes | str, place: str | Path, read: Callable[[yaml.SafeLoader, Any], T], *, remedy: str = _REMEDY
+    data: bytes | str,
+    place: str | Path,
+    read: Callable[[yaml.SafeLoader, Any], T],
+    *,
+    remedy: str = _REMEDY,
+    most: int = _LARGEST_SETTINGS,
 ) -> T | None:
     """What a function makes of the one document of a YAML text.
 
     Args:
         data: the text; bytes are UTF-8, perhaps with a byte order mark.
+        most: its largest size.
     """
     import yaml
 
-    text = _small(data, place)
+    text = _small(data, place, most)
     loader = None
     try:
         loader = yaml.SafeLoader(text)
@@ -218,12 +223,12 @@ def _decoded(content: bytes, place: str | Path, most: int, line: int | None = No
         raise InputError(fault, "save it as UTF-8", where=place, line=where) from error
 
 
-def _small(data: bytes | str, place: str | Path) -> str:
-    """A text of settings, if it is short enough for the slow parsers."""
+def _small(data: bytes | str, place: str | Path, most: int = _LARGEST_SETTINGS) -> str:
+    """A text, if it is short enough for the slow parsers."""
     if isinstance(data, bytes):
-        return _decoded(data, place, _LARGEST_SETTINGS)
-    if len(data) > _LARGEST_SETTINGS:
-        raise InputError(f"more than {_LARGEST_SETTINGS >> 10} KiB", "make it smaller", where=place)
+        return _decoded(data, place, most)
+    if len(data) > most:
+        raise InputError(f"more than {most >> 10} KiB", "make it smaller", where=place)
     return data
 
 

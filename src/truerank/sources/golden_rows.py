@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import csv
 import io
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from typing import Any, Final
 import polars as pl
 
 from truerank.errors import InputError, TwoReadingsError
-from truerank.loading import json_file
+from truerank.loading import LARGEST, json_file, load_json, load_yaml
 from truerank.sources import compressed, formats
 from truerank.sources.golden_words import ID, QUESTION, joined, words_of
 from truerank.sources.pair_tables import is_missing, polars_frame
@@ -93,8 +92,8 @@ def json_cell(cell: Any) -> Any:
         return cell.tolist()
     if isinstance(cell, str) and cell.strip()[:1] in ("[", "{"):
         try:
-            return json.loads(cell)
-        except ValueError:
+            return load_json(cell, "a cell")
+        except InputError:
             try:
                 return ast.literal_eval(cell.strip())
             except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -171,6 +170,8 @@ def _of_workbook(path: Path) -> GoldenRows:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         sheets = {sheet.title: [list(row) for row in sheet.values] for sheet in book.worksheets}
         book.close()
+    except MemoryError:
+        raise
     except Exception as error:
         # openpyxl raises whatever its parsers raise.
         fault = f"an Excel file that cannot be read ({type(error).__name__})"
@@ -186,13 +187,8 @@ def _of_workbook(path: Path) -> GoldenRows:
 
 
 def _yaml(path: Path) -> Any:
-    import yaml
-
-    try:
-        return yaml.safe_load(b"".join(compressed.chunks(path)))
-    except yaml.YAMLError as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"no valid YAML ({reason})", "correct the file", where=path) from error
+    data = b"".join(compressed.chunks(path))
+    return load_yaml(data, path, lambda loader, node: loader.construct_document(node), most=LARGEST)
 
 
 def is_settings(path: Path) -> bool:

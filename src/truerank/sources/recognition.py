@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any, Final, Literal
 import polars as pl
 
 from truerank.errors import InputError, TwoReadingsError
-from truerank.loading import whole_number
+from truerank.loading import load_json, whole_number
 from truerank.sources import compressed, formats
 from truerank.sources.folders import FolderContent, folder_content
 from truerank.sources.golden import GoldenTable, merged_tables, read_golden
@@ -382,7 +381,7 @@ def _records(path: Path, sample: Sequence[str]) -> Reading | None:
         return Reading(str(path), "documents" if documents else "questions", "records of TREC")
     try:
         records = _first_records(path, form, sample)
-    except (ValueError, RecursionError, csv.Error, InputError):
+    except (csv.Error, InputError):
         records = []
     names = {str(key).lower() for one in records for key in (one if isinstance(one, dict) else ("",))}
     if names == _BEIR:
@@ -410,7 +409,7 @@ def _of_beir(path: Path) -> Mapping[str, Mapping[str, float]]:
 
 def _first_records(path: Path, form: str, sample: Sequence[str]) -> list[Any]:
     if form == "jsonl":
-        return [json.loads(line) for line in sample]
+        return [load_json(line, path) for line in sample]
     if form == "parquet":
         return next((frame.head(_LINES).to_dicts() for frame in parquet_frames(path, size=_LINES)), [])
     if form not in ("csv", "tsv") or not sample:

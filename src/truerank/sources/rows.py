@@ -83,7 +83,7 @@ def _other_rows(path: Path, form: str) -> Iterator[Row]:
                     fault = f"the format '{form}' gives a {type(values).__name__} for a record"
                     raise InputError(fault, "its reader must give mappings", where=path, line=number)
                 yield Row(number, values)
-    except TruerankError:
+    except (TruerankError, MemoryError):
         raise
     except Exception as error:  # a reader of others can fail in any way
         fault = f"cannot be read as '{form}' after {number} records ({type(error).__name__}: {error})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from truerank.errors import InputError
-from truerank.loading import json_file
+from truerank.loading import json_file, load_json
 from truerank.sources import compressed
 from truerank.sources.rows import parquet_columns, parquet_frames
 
@@ -106,10 +105,10 @@ def _predictions(path: Path) -> ToolResult | None:
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
+            record = load_json(line, path)
             own = {str(one["corpus_id"]): float(one["score"]) for one in record["results"]}
             topic = str(record["query_id"])
-        except (ValueError, TypeError, KeyError):
+        except (InputError, ValueError, TypeError, KeyError, OverflowError):
             if number == 1:
                 return None
             raise InputError(
