@@ -217,7 +217,7 @@ _RUN: Final = b"301 Q0 d1 1 10.5 bm25\n301 Q0 d2 2 9.5 bm25\n302\tQ0\td1\t1\t7\t
 _QRELS: Final = b"301 0 d1 1\n301 0 d2 0\n302 0 d1 -1\n"
 _GOLDEN: Final = (
     b"question,expected,new,old\nhow to a?,d1,d1;d2;d3,d3;d1\nhow to b?,d2,d2;d3;d4,d4\n"
-    b"how to c?,\"[\"\"d3\"\", \"\"d5\"\"]\",d3;d1;d2,\n"
+    b'how to c?,"[""d3"", ""d5""]",d3;d1;d2,\n'
 )
 _REMOVED: Final = (
     b"query_id\tsource\ttest\ttopic_id\tfield\tsimilarity\ttype\twhy\n1\ts\tt\t301\ttitle\t0.95\tsame\tabove\n"

@@ -142,8 +142,8 @@ def likely_cause(wanted: pl.Series, known: pl.Series, last: str = "") -> str:
         return f" (their ids end in the number of a passage: {one}, {cut[one]})"
     affixes = Counter(affix for name in sample for affix in _affixes(name, there))
     (affix, times), *_ = affixes.most_common(1) or [("", 0)]
-    # Of numbers, the last digit is a part of the name for one in ten.
-    if times >= (_HALF * len(sample) if affix.isdecimal() else some):
+    # Of numbers, the last digit is a part of the name for one in ten, by chance for three of six.
+    if times >= (max(2 * some, _HALF * len(sample)) if affix.isdecimal() else some):
         one = next(name for name in sample if affix in _affixes(name, there))
         return f" (their ids have '{affix}' too much: {one})"
     ascii_only = known.str.len_bytes() == known.str.len_chars()
