@@ -35,7 +35,6 @@ _SIGNED: Final = re.compile(r"[+-]?[0-9]{1,4000}")
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]{1,4000}(?:\.[0-9]{0,4000})?|\.[0-9]{1,4000})(?:[eE][+-]?[0-9]{1,20})?")
 _REMEDY: Final = "correct it, or write the file again"
 _HALVES: Final = re.compile(r"[\ud800-\udfff]")
-_ESCAPED_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 #: A chain of keys joined by dots; tomllib takes time that grows with the square of its length.
 _CHAIN: Final = re.compile(r"(?:(?:[\w-]{1,64}|\"[^\"\n]{0,64}\"|'[^'\n]{0,64}')[ \t]{0,8}\.[ \t]{0,8}){101}")
 
@@ -73,8 +72,10 @@ def text_file(path: str | Path, remedy: str = "give a text file", most: int = LA
 
 
 def json_file(path: str | Path, remedy: str = _REMEDY) -> Any:
-    """The value of a small JSON file."""
-    return load_json(text_file(path, remedy), path, remedy=remedy)
+    """The value of a small JSON file; halves of surrogate pairs are replaced."""
+    text = text_file(path, remedy)
+    value = load_json(text, path, remedy=remedy)
+    return without_halves(value) if "\\u" in text else value
 
 
 def toml_file(path: str | Path, remedy: str = _REMEDY) -> dict[str, Any]:
@@ -85,7 +86,7 @@ def toml_file(path: str | Path, remedy: str = _REMEDY) -> dict[str, Any]:
 def load_json(
     data: bytes | str, place: str | Path, *, line: int | None = None, remedy: str = _REMEDY, strict: bool = False
 ) -> Any:
-    """The value of a JSON text; halves of surrogate pairs, which no file can hold, are replaced.
+    """The value of a JSON text. Halves of surrogate pairs stay as they are.
 
     Args:
         data: the text; bytes are UTF-8, perhaps with a byte order mark.
@@ -101,7 +102,7 @@ def load_json(
         raise _too_deep("JSON", remedy, place, line) from error
     if text.count("[") + text.count("{") > _DEEPEST and _is_deep(value):
         raise _too_deep("JSON", remedy, place, line)
-    return _without_halves(value) if _ESCAPED_HALF.search(text) else value
+    return value
 
 
 def load_yaml(
@@ -266,11 +267,12 @@ def _has_long_number(value: Any) -> bool:
     return False
 
 
-def _without_halves(value: Any) -> Any:
+def without_halves(value: Any) -> Any:
+    """A value of JSON in which halves of surrogate pairs, which no file can hold, are replaced."""
     if isinstance(value, str):
         return _HALVES.sub("\ufffd", value)
     if isinstance(value, list):
-        return [_without_halves(each) for each in value]
+        return [without_halves(each) for each in value]
     if isinstance(value, Mapping):
-        return {_HALVES.sub("\ufffd", key): _without_halves(each) for key, each in value.items()}
+        return {_HALVES.sub("\ufffd", key): without_halves(each) for key, each in value.items()}
     return value

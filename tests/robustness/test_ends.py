@@ -181,7 +181,8 @@ def test_a_key_that_comes_back_is_nowhere(
         code, said = ended(capsys, "judge", "model", store, "--endpoint", address, *ASKED, "--debug")
     assert asked[0].headers["Authorization"] == f"Bearer {KEY}"
     export = store.with_name("labels.jsonl")
-    ended(capsys, "judge", "export", store, export, "--all")
+    capsys.readouterr()
+    ended(capsys, "judge", "export", store, export)
     written = [file.read_bytes() for file in store.parent.rglob("*") if file.is_file()]
     assert len(written) > 2
     for text in (said.encode(), *written):

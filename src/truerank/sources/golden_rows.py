@@ -19,7 +19,7 @@ from typing import Any, Final
 import polars as pl
 
 from truerank.errors import InputError, TwoReadingsError
-from truerank.loading import LARGEST, json_file, load_json, load_yaml
+from truerank.loading import LARGEST, json_file, load_json, load_yaml, without_halves
 from truerank.sources import compressed, formats
 from truerank.sources.golden_words import ID, QUESTION, joined, words_of
 from truerank.sources.pair_tables import is_missing, polars_frame
@@ -92,7 +92,7 @@ def json_cell(cell: Any) -> Any:
         return cell.tolist()
     if isinstance(cell, str) and cell.strip()[:1] in ("[", "{"):
         try:
-            return load_json(cell, "a cell")
+            return without_halves(load_json(cell, "a cell"))
         except InputError:
             try:
                 return ast.literal_eval(cell.strip())
@@ -152,7 +152,12 @@ def _file(path: Path) -> GoldenRows:
             read = list(read_rows(path, form))
             if len(read) == 1 and form == "jsonl" and (whole := _of_json(path)):
                 return whole
-            return of_rows(path.name, path, [row.values for row in read], [row.line for row in read])
+            return of_rows(
+                path.name,
+                path,
+                [without_halves(row.values) if form in ("json", "jsonl") else row.values for row in read],
+                [row.line for row in read],
+            )
     text, remarks = _text(b"".join(compressed.chunks(path)))
     if text.lstrip()[:1] == "<":
         raise InputError("this is HTML or XML, not a table", "save the table itself as CSV", where=path, line=1)
