@@ -106,13 +106,9 @@ def load_json(
 
 
 def load_yaml(
-    data: bytes | str,
-    place: str | Path,
-    read: Callable[[yaml.SafeLoader, Any], T],
-    *,
-    remedy: str = _REMEDY,
+    data: bytes | str, place: str | Path, read: Callable[[yaml.SafeLoader, Any], T], *, remedy: str = _REMEDY,
     most: int = _LARGEST_SETTINGS,
-) -> T | None:
+) -> T | None:  # fmt: skip
     """What a function makes of the one document of a YAML text.
 
     Args:
@@ -274,5 +270,5 @@ def without_halves(value: Any) -> Any:
     if isinstance(value, list):
         return [without_halves(each) for each in value]
     if isinstance(value, Mapping):
-        return {_HALVES.sub("\ufffd", key): without_halves(each) for key, each in value.items()}
+        return {_HALVES.sub("\ufffd", str(key)): without_halves(each) for key, each in value.items()}
     return value

@@ -11,6 +11,7 @@ import atexit
 import concurrent.futures
 import email.utils
 import functools
+import http.cookiejar
 import ipaddress
 import math
 import re
@@ -109,7 +110,7 @@ class HttpClient:
             ) from error  # fmt: skip
         # Each request says all that it sends.
         self._client.headers.clear()
-        self._client.cookies.jar.set_policy(_NO_COOKIES)
+        self._client.cookies.jar.set_policy(http.cookiejar.DefaultCookiePolicy(allowed_domains=()))
         self._lock = threading.Lock()
         self._running: set[concurrent.futures.Future[HttpAnswer]] = set()
 
@@ -270,21 +271,6 @@ def _forms(secret: str) -> re.Pattern[str]:
     """A key as it is, and with signs escaped as JSON and addresses do."""
     signs = (rf"(?:\\*{re.escape(sign)}|\\+u00{ord(sign):02x}|%{ord(sign):02x})" for sign in secret)
     return re.compile("".join(signs), re.IGNORECASE)
-
-
-class _NoCookies:
-    """A policy that takes none and sends none."""
-
-    netscape = True
-    rfc2965 = hide_cookie2 = False
-
-    def set_ok(self, *_: Any) -> bool:
-        return False
-
-    return_ok = domain_return_ok = path_return_ok = set_ok
-
-
-_NO_COOKIES: Final[Any] = _NoCookies()
 
 
 def _loop() -> asyncio.AbstractEventLoop:

@@ -344,6 +344,14 @@ READERS: Final = {
             (1, _jsonl({"query_id": "1", "query": "q", "results": [{"corpus_id": "d1", "score": 0.5}]})),
             (2, b'{"q1": {"d1": 1, "d2": 0}, "q2": {"d3": 2, "d4": 1}}'),
             (2, b'[{"question": "a?", "expected": "d1", "new": ["d1", "d2"]}, {"question": "b?", "expected": "d2"}]'),
+            (
+                2,
+                b'{"mteb_model_meta": {"model_name": "a/b"}, "x": {"test": {"q1": {"d1": 0.5}, "q2": {"d2": 1}}}}',
+            ),
+            (
+                2,
+                b'{"task_name": "T", "mteb_version": "1.2", "scores": {"test": [{"main_score": 0.5}]}}',
+            ),
             (3, _parquet(question=["a?", "b?"], expected=["d1", "d2"], new=[["d1"], ["d3", "d2"]])),
             (3, _parquet(q_id=["1", "2"], doc_id=["d1", "d2"], score=[0.5, 1.0])),
             (4, b"- question: a?\n  expected: d1\n  new: [d1, d2]\n- question: b?\n  expected: d2\n  new: [d3]\n"),

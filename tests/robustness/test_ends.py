@@ -145,7 +145,7 @@ def test_too_little_memory_has_a_code_of_its_own(tmp_path: Path) -> None:
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1700 << 20, resource.RLIM_INFINITY)),
     )  # fmt: skip
     assert (done.returncode, done.stderr.count("\n")) == (71, 1), done.stderr
-    assert done.stderr.startswith("truerank: there is not enough memory. give it more (")
+    assert done.stderr.startswith("truerank: there is not enough memory. raise the limit (")
 
 
 @pytest.fixture

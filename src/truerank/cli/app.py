@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import gc
 import os
@@ -12,7 +11,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from truerank.cli import streams
@@ -29,6 +28,7 @@ _OWN_WORDS = (
     (re.compile(r'^Command ".*?" parameter (\S+) requires an argument'), r"\1 is missing, or has no value"),
     (re.compile(r"^Unused Tokens: \[(.*)\]"), r"no option takes \1"),
 )
+_NO_MEMORY = "truerank: there is not enough memory. raise the limit (ulimit -v), or use fewer --workers."
 #: Bytes of addresses that the libraries take before any work; with less they end the process, or hang.
 _ADDRESSES = 3 << 29
 
@@ -47,7 +47,9 @@ def main(arguments: Sequence[str] | None = None, program: Program = TRUERANK) ->
     # Modules are objects that stay: looking for garbage among them while they load finds none.
     gc.set_threshold(200_000)
     streams.prepare()
-    with warnings.catch_warnings(), _ended_as_interrupted():
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminated)
+    with warnings.catch_warnings():
         warnings.showwarning = _warned
         code = _refused(words) or _run(words, program, debug)
     streams.end()
@@ -70,26 +72,8 @@ def _refused(words: Sequence[str]) -> int:
     return 0
 
 
-class _TerminatedError(KeyboardInterrupt):
-    """SIGTERM, which does what Ctrl-C does."""
-
-
-@contextlib.contextmanager
-def _ended_as_interrupted() -> Iterator[None]:
-    """Lets SIGTERM end the work as Ctrl-C does, where nobody else has said what it does."""
-
-    def end(*_: Any) -> None:
-        raise _TerminatedError
-
-    is_free = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    if not is_free or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+def _terminated(*_: Any) -> None:
+    raise KeyboardInterrupt(signal.SIGTERM)
 
 
 def _warned(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -103,10 +87,10 @@ def _run(words: list[str], program: Program, debug: bool) -> int:
     except TruerankError as error:
         return _failed(str(error), _USAGE, debug)
     except KeyboardInterrupt as error:
-        outcome = _TERMINATED if isinstance(error, _TerminatedError) else _INTERRUPTED
+        outcome = _TERMINATED if error.args else _INTERRUPTED
     except OSError as error:
         if error.errno == errno.ENOMEM:
-            return _without_memory(debug)
+            return _failed(_NO_MEMORY, _MEMORY, debug)
         # Those of commands name a place, so that what is left met the help.
         place = error.filename or streams.STDOUT
         if isinstance(error, BrokenPipeError) and place == streams.STDOUT:
@@ -116,7 +100,7 @@ def _run(words: list[str], program: Program, debug: bool) -> int:
         fault = error.strerror or ", ".join(str(part) for part in error.args if part is not None) or "cannot be used"
         return _failed(f"{place}: {fault}. check the path, its permissions and the free space.", _USAGE, debug)
     except MemoryError:
-        return _without_memory(debug)
+        return _failed(_NO_MEMORY, _MEMORY, debug)
     except SystemExit as ended:
         # The help met a reader that has gone. What commands call cannot end the process.
         return _OK if isinstance(ended.__context__, BrokenPipeError) else int(ended.code or 0)
@@ -127,11 +111,6 @@ def _run(words: list[str], program: Program, debug: bool) -> int:
         kept = any(word.partition("=")[0] == "--out" for word in words)
         streams.put(sys.stderr, f"interrupted{'; the same command continues where it stopped' if kept else ''}\n")
     return outcome if isinstance(outcome, int) else _OK
-
-
-def _without_memory(debug: bool) -> int:
-    remedy = "give it more (ulimit -v, the limit of the container), or use fewer --workers"
-    return _failed(f"truerank: there is not enough memory. {remedy}.", _MEMORY, debug)
 
 
 def _called(words: list[str], program: Program) -> Any:

@@ -155,7 +155,7 @@ def _file(path: Path) -> GoldenRows:
             return of_rows(
                 path.name,
                 path,
-                [without_halves(row.values) if form in ("json", "jsonl") else row.values for row in read],
+                [without_halves(row.values) for row in read],
                 [row.line for row in read],
             )
     text, remarks = _text(b"".join(compressed.chunks(path)))
