@@ -132,7 +132,9 @@ def _first(lines: Sequence[str]) -> tuple[str, ...]:
 
 @summarises(ModelRun)
 def _model(found: ModelRun) -> Summary:
-    return Summary((model_table(found),), found.json(), fault=_unanswered(found))
+    tables = [] if isinstance(found, ProbeRun) and not found.asked else [model_table(found)]
+    tables += [probe_table(found)] if isinstance(found, ProbeRun) else []
+    return Summary(tuple(tables), found.json(), fault=_unanswered(found))
 
 
 def _unanswered(found: ModelRun) -> InputError | None:
@@ -197,32 +199,23 @@ def _probe_notes(found: ProbeRun) -> Iterator[str]:
         yield f"{name}: {PROBES[name].about}" + (f"; {left:,} texts could not be changed." if left else ".")
 
 
-@summarises(ProbeRun)
-def _probes(found: ProbeRun) -> Summary:
-    tables = [model_table(found), probe_table(found)] if found.asked else [probe_table(found)]
-    return Summary(tuple(tables), found.json(), fault=_unanswered(found))
+def _tables(found: LabelCounts | AnnotatorAgreement) -> dict[str, Table]:
+    return label_tables(found) if isinstance(found, LabelCounts) else agreement_tables(found)
 
 
-@summarises(LabelCounts)
-def _counts(found: LabelCounts) -> Summary:
-    return Summary(tuple(label_tables(found).values()), found.json())
+def _figures(found: LabelCounts | AnnotatorAgreement) -> Summary:
+    return Summary(tuple(_tables(found).values()), found.json())
 
 
-@summarises(AnnotatorAgreement)
-def _agreement(found: AnnotatorAgreement) -> Summary:
-    return Summary(tuple(agreement_tables(found).values()), found.json())
-
-
-@writes(LabelCounts)
-def _write_counts(found: LabelCounts, job: Run) -> None:
-    write_tables(job, label_tables(found))
+def _write(found: LabelCounts | AnnotatorAgreement, job: Run) -> None:
+    write_tables(job, _tables(found))
     job.json("summary.json", found.json())
 
 
-@writes(AnnotatorAgreement)
-def _write_agreement(found: AnnotatorAgreement, job: Run) -> None:
-    write_tables(job, agreement_tables(found))
-    job.json("summary.json", found.json())
+summarises(LabelCounts)(_figures)
+summarises(AnnotatorAgreement)(_figures)
+writes(LabelCounts)(_write)
+writes(AnnotatorAgreement)(_write)
 
 
 def agreement_tables(found: AnnotatorAgreement) -> dict[str, Table]:
