@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -167,17 +168,28 @@ def _named_values(value: Any, path: Path, line: int) -> Mapping[str, Any]:
 
 
 def _csv_rows(path: Path, strict: bool, quoted: bool) -> Iterator[Row]:
-    source = _CsvLines(path, strict)
-    header = source.first()
-    delimiter = (columns.csv_header(header) or max((",", ";", "\t"), key=header.count)) if quoted else "\t"
+    mended: list[int] = []
+
+    def lines() -> Iterator[str]:
+        for block in line_blocks(path, strict=strict):
+            for offset, text in enumerate(block.lines):
+                if offset in block.repaired:
+                    mended.append(block.first + offset)
+                yield text + "\n"
+
+    source = lines()
+    header = next(source, "")
+    delimiter = (columns.csv_header(header.rstrip("\n")) or max((",", ";", "\t"), key=header.count)) if quoted else "\t"
     reader = csv.reader(
-        source, delimiter=delimiter, strict=quoted, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    )
+        itertools.chain([header], source), delimiter=delimiter, strict=quoted,
+        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+    )  # fmt: skip
     begins, names = 1, None
     try:
         for cells in reader:
             line, begins = begins, reader.line_num + 1
-            repaired = source.take_repaired()
+            repaired = bool(mended)
+            mended.clear()
             if names is None:
                 names = [name.strip() for name in cells]
                 if twice := [name for name, count in Counter(names).items() if name and count > 1]:
@@ -189,37 +201,6 @@ def _csv_rows(path: Path, strict: bool, quoted: bool) -> Iterator[Row]:
         raise InputError(
             f"no valid CSV ({error})", "quote texts that hold quotes or line ends", where=path, line=begins
         ) from error
-
-
-class _CsvLines:
-    """The lines of a file as the csv module wants them, with their ends; remembers whether one was repaired."""
-
-    def __init__(self, path: Path, strict: bool) -> None:
-        self._lines = self._read(path, strict)
-        self._repaired = False
-        self._pending: list[str] = []
-
-    def first(self) -> str:
-        """The first line, which stays in the stream."""
-        self._pending = [next(self._lines, "")]
-        return self._pending[0].rstrip("\n")
-
-    def take_repaired(self) -> bool:
-        """Whether a line since the last call was repaired."""
-        repaired, self._repaired = self._repaired, False
-        return repaired
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        return self._pending.pop() if self._pending else next(self._lines)
-
-    def _read(self, path: Path, strict: bool) -> Iterator[str]:
-        for block in line_blocks(path, strict=strict):
-            for offset, text in enumerate(block.lines):
-                self._repaired |= offset in block.repaired
-                yield text + "\n"
 
 
 _BLANKS: Final = b" \t\r\n"
