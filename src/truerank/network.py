@@ -269,7 +269,7 @@ def _window(start: bytes) -> int:
 
 def _forms(secret: str) -> re.Pattern[str]:
     """A key as it is, and with signs escaped as JSON and addresses do."""
-    signs = (rf"(?:\\*{re.escape(sign)}|\\+u00{ord(sign):02x}|%{ord(sign):02x})" for sign in secret)
+    signs = (rf"(?:\\{{0,7}}{re.escape(sign)}|\\{{1,7}}u00{ord(sign):02x}|%{ord(sign):02x})" for sign in secret)
     return re.compile("".join(signs), re.IGNORECASE)
 
 

@@ -130,7 +130,11 @@ def test_long_numbers_and_other_topics_of_runs(tmp_path: Path, capsys: pytest.Ca
         code, said = ended(capsys, "explain", "--qrels", qrels, "--run", other, *more)
         assert code == 2
         assert said.startswith("c.run: none of its 8 topics is judged (")
-        assert "give the run and the judgments of the same topics" in said
+        assert "give results and judgments of the same topics, with the same ids" in said
+    (tmp_path / "scores.txt").write_text("nDCG@10\tt1\t0.5\nnDCG@10\tt2\t0.25\n")
+    more = ["--reported", f"nDCG@10={tmp_path / 'scores.txt'}"]
+    code, said = ended(capsys, "explain", "--qrels", qrels, "--run", run, *more)
+    assert (code, said.startswith("reported scores: none of its 2 topics is judged (")) == (2, True)
     # Of the same topics, and nothing that was judged is found.
     assert ended(capsys, "explain", "--qrels", qrels, "--run", second, "--reported", "0.5")[0] in (0, 1)
 

@@ -254,13 +254,11 @@ def explain(
             other_qrels=dict(_readable(siblings, lambda one: _read(one, "qrels"), strict=bool(other_qrels))),
             other_runs=dict(_readable(beside, lambda one: _read(one, "run"), strict=bool(other_run))),
         )
-        found = explanation(
-            scorer,
-            _reported(options),
-            options,
-            names=(_named(qrels), _named(runs[0])),
-            progress=progress or Quiet(),
-        )
+        reported, names = _reported(options), (_named(qrels), _named(runs[0]))
+        for one in reported:
+            if one.topics is not None:
+                _check_topics(pl.Series([*one.topics]), judged, "reported scores")
+        found = explanation(scorer, reported, options, names=names, progress=progress or Quiet())
     if out is not None:
         inputs = inputs_of(
             qrels=qrels, run=runs, previous_qrels=previous_qrels, other_qrels=list(siblings), other_run=list(beside)
@@ -316,14 +314,18 @@ def _read(source: Any, noun: str) -> pl.DataFrame:
 
 
 def _run_of(source: Any, judged: pl.DataFrame | None) -> pl.DataFrame:
-    """A run; one without a judged topic has no score to explain."""
     run = _read(source, "run")
-    if judged is not None and not run["topic_id"].is_in(judged["topic_id"].implode()).any():
-        topics, asked = (frame["topic_id"].unique(maintain_order=True) for frame in (run, judged))
-        fault = f"none of its {len(topics):,d} topics is judged{likely_cause(topics, asked)}"
-        remedy = "give the run and the judgments of the same topics, with the same ids"
-        raise InputError(fault, remedy, where=_named(source))
+    if judged is not None:
+        _check_topics(run["topic_id"].unique(maintain_order=True), judged, _named(source))
     return run
+
+
+def _check_topics(topics: pl.Series, judged: pl.DataFrame, where: str) -> None:
+    """Refuses topics of which none is judged: there is no score to explain."""
+    asked = judged["topic_id"].unique(maintain_order=True)
+    if not topics.is_in(asked.implode()).any():
+        fault = f"none of its {len(topics):,d} topics is judged{likely_cause(topics, asked)}"
+        raise InputError(fault, "give results and judgments of the same topics, with the same ids", where=where)
 
 
 def _siblings(source: Any, noun: str) -> tuple[str, ...]:

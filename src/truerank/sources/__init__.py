@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 # Of a cell in characters, for all who read tables: by default no text of 22,000 words is read.
 csv.field_size_limit(max(csv.field_size_limit(), 1 << 26))
-
 __getattr__, __dir__ = lazily(__name__, __file__)
 
 __all__ = [
