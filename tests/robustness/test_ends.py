@@ -106,6 +106,7 @@ TABLES: dict[str, tuple[str, bytes | str, int, str]] = {
     "a long number in YAML": ("x.yaml", f"- question: a?\n  expected: {LONG}\n- question: b?\n", 2, "x.yaml: no YAML"),
     "deep YAML": ("x.yaml", "- " * 30_000 + "a\n", 2, "x.yaml: no valid YAML"),
     "a deep cell": ("x.csv", f'question,expected,new,old\nx?,d1,"{"[" * 50_000}",d2\n{ROWS}', 0, "new"),
+    "JSON in gzip": ("x.json.gz", gzip.compress(b'{"a?": {"expected": "d1", "new": ["d1", "d2"]}}'), 0, "new"),
     "half a pair": ("x.jsonl", '{"question": "a?", "expected": ["\\ud800"], "new": ["b", "\\ud800"]}\n', 0, "new"),
 }  # fmt: skip
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 import polars as pl
 
 from truerank.errors import InputError, TwoReadingsError
-from truerank.loading import LARGEST, json_file, load_json, load_yaml, without_halves
+from truerank.loading import LARGEST, load_json, load_yaml, without_halves
 from truerank.sources import compressed, formats
 from truerank.sources.golden_words import ID, QUESTION, joined, words_of
 from truerank.sources.pair_tables import is_missing, polars_frame
@@ -203,7 +203,7 @@ def is_settings(path: Path) -> bool:
 
 def _of_json(path: Path) -> GoldenRows | None:
     """The rows of one JSON value that is not a plain list of records."""
-    value = json_file(path)
+    value = without_halves(load_json(b"".join(compressed.chunks(path)), path))
     if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
         return None
     rows, remarks = _records(value, path.name.partition(".")[0])
