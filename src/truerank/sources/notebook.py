@@ -249,7 +249,8 @@ def _written(option: str, noun: Noun, name: str, value: Any) -> str:
     content = "".join(f"{line}\n" for line in lines).encode()
     folder = _folder() / hashlib.sha256(content).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name.replace('/', '-')}.{ending}"
+    # Names of files have 255 bytes at most.
+    path = folder / f"{name.replace('/', '-').encode()[:240].decode(errors='ignore')}.{ending}"
     # Another thread, or a process that was forked, may read or write what has the same content.
     if not path.exists():
         draft = folder / f".{os.getpid()}-{threading.get_ident()}"

@@ -33,7 +33,7 @@ Ids: TypeAlias = Literal["judged", "version"]
 #: Topic and document as the judgments name them.
 Key: TypeAlias = tuple[str, str]
 
-_GRADE: Final = re.compile(r"V(\d+)=([0-2])")
+_GRADE: Final = re.compile(r"V(\d{1,9})=([0-2])")
 _NAMED: Final = re.compile(r"V(\d+)")
 
 
