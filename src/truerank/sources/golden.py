@@ -247,7 +247,8 @@ def _of_measure(table: GoldenRows, roles: GoldenRoles, measure: str) -> GoldenRo
         if str(row.get(topics)).strip().lower() not in SUMMARY_TOPICS and not is_empty(row.get(column))
     ]
     known = list(dict.fromkeys(name for _, _, name in rows))
-    wanted = [name for name in known if len(known) == 1 or measure_name(name) == measure_name(measure)]
+    wanted = [name for name in known if len(known) == 1 or name == measure]
+    wanted = wanted or [name for name in known if measure_name(name) == measure_name(measure)]
     if len(wanted) != 1:
         fault = f"scores of {len(known)} measures ({first_names(known)}), and {measure or 'none'} was asked for"
         raise table.fault(fault, f"choose one: --measure {known[0]}" if known else "give scores of topics")

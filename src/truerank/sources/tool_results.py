@@ -22,8 +22,13 @@ _MEASURE: Final = re.compile(
     r"(?i:n?dcg|map|ap|m?rr|recip_rank|p|r|recall|precision|success|hit_rate|r_?prec|bpref|err|rbp|judged|infap|"
     r"num_\w+|num(q|ret|rel|relret)|gm_\w+|set_?\w+|iprec\w*|utility|11pt_avg|relstring)([@_(].*)?"
 )
-#: Names of measures in trec_eval, and in ir_measures.
-_NAMES: Final = {"map": "ap", "recip_rank": "rr", "mrr": "rr", "recall": "r", "precision": "p"}
+#: Names of measures in trec_eval and elsewhere, and in ir_measures.
+_NAMES: Final = {
+    "map": "ap", "mean_average_precision": "ap", "recip_rank": "rr", "reciprocal_rank": "rr", "mrr": "rr",
+    "mean_reciprocal_rank": "rr", "recall": "r", "precision": "p", "set_recall": "setr", "set_map": "setap",
+    "r_precision": "rprec",
+    **dict.fromkeys(("hit", "hit_rate", "hitrate", "accuracy", "acc", "success_rate", "hr"), "success"),
+}  # fmt: skip
 _PER_TOPIC: Final = "give the scores of single topics: ir_measures and trec_eval print them with -q"
 
 
@@ -181,5 +186,5 @@ def _is_value(row: Sequence[str]) -> bool:
 def measure_name(name: str) -> str:
     """A measure in the form of ir_measures, in small letters: ndcg_cut_10 is ndcg@10."""
     text = name.strip().lower()
-    base, cutoff = re.fullmatch(r"(.*?)(?:_cut)?(?:[@_]([\d.]+))?", text).groups()  # type: ignore[union-attr]
+    base, cutoff = re.fullmatch(r"(.*?)(?:_cut|_at)?(?:[@_]([\d.]+))?", text).groups()  # type: ignore[union-attr]
     return _NAMES.get(base, base) + (f"@{cutoff}" if cutoff else "")
