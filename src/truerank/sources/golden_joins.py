@@ -23,6 +23,7 @@ from truerank.sources.golden_cells import (
     separator,
     shared_separator,
     whole,
+    whole_grades,
 )
 from truerank.sources.golden_columns import half_roles, is_named_expected, result_columns
 from truerank.sources.golden_roles import GoldenRoles
@@ -78,7 +79,7 @@ class Half:
         found = self.results()
         grades = [None] * len(found) if self.roles.grade is None else self.table.cells(self.roles.grade)
         return [
-            {one.doc_id: number_of(grade) if grade is not None else one.score for one in own}
+            {one.doc_id: number_of(grade) if grade is not None else one.weight for one in own}
             for own, grade in zip(found, grades, strict=True)
         ]
 
@@ -210,7 +211,7 @@ def judged_by(gold: Half) -> Mapping[str, Mapping[str, float]]:
     for cell, answers in zip(gold.table.cells(column), gold.lists(), strict=True):
         own = found.setdefault(whole(identifier_of(cell)), {})
         own.update({whole(doc): 1.0 if grade is None else grade for doc, grade in answers.items()})
-    return found
+    return whole_grades(found)[0]
 
 
 def ranked_by(results: Half) -> Mapping[str, Mapping[str, float]]:

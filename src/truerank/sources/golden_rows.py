@@ -21,7 +21,7 @@ import polars as pl
 from truerank.errors import InputError, TwoReadingsError
 from truerank.loading import LARGEST, load_json, load_yaml, without_halves
 from truerank.sources import compressed, formats
-from truerank.sources.golden_words import ID, QUESTION, joined, words_of
+from truerank.sources.golden_words import ID, QUESTION, RETRIEVED, SYSTEM, THING, WANTED, joined, words_of
 from truerank.sources.pair_tables import is_missing, polars_frame
 from truerank.sources.rows import rows as read_rows
 from truerank.sources.tool_results import measure_columns
@@ -204,7 +204,7 @@ def is_settings(path: Path) -> bool:
 def _of_json(path: Path) -> GoldenRows | None:
     """The rows of one JSON value that is not a plain list of records."""
     value = without_halves(load_json(b"".join(compressed.chunks(path)), path))
-    if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
+    if isinstance(value, list) and all(isinstance(one, Mapping) for one in value) and not _by_system(value or [{}]):
         return None
     rows, remarks = _records(value, path.name.partition(".")[0])
     return of_rows(path.name, path, rows, range(1, len(rows) + 1), remarks) if rows else None
@@ -222,7 +222,7 @@ def _records(value: Any, name: str, place: str = "") -> _Records:
     """
     remarks = (f"rows are those of '{place}'",) if place else ()
     if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
-        return [dict(one) for one in value], remarks
+        return _by_system(value) or ([dict(one) for one in value], remarks)
     if not isinstance(value, Mapping):
         return [], ()
     if found := _of_known(value) or _of_lists(value, name):
@@ -238,6 +238,32 @@ def _records(value: Any, name: str, place: str = "") -> _Records:
         if place.count(".") < _DEEPEST and isinstance(one, Mapping | list)
     ]
     return max(inner, key=lambda found: len(found[0]), default=([], ()))
+
+
+def _by_system(records: Sequence[Mapping[str, Any]]) -> _Records | None:
+    """Records of systems, each with the list of its questions, as a row for each question."""
+
+    def asks(record: Mapping[str, Any]) -> bool:
+        return any(joined(str(name)) in QUESTION for name in record)
+
+    keys = [key for key, cell in records[0].items() if isinstance(cell, list) and cell]
+    for key in keys if not any(map(asks, records)) else ():
+        inner = [one.get(key) for one in records]
+        if all(isinstance(own, list) and all(isinstance(x, Mapping) and asks(x) for x in own) for own in inner):
+            names = [_system_of(one, str(number)) for number, one in enumerate(records, 1)]
+            rows = [{**one, "system": name} for name, own in zip(names, inner, strict=True) for one in own or ()]
+            return rows, (f"rows are those of '{key}' of each system",)
+    return None
+
+
+def _system_of(record: Mapping[str, Any], number: str) -> str:
+    """What a record of a system calls it, in itself or in its settings."""
+    parts = [
+        record,
+        *(cell for key, cell in record.items() if joined(str(key)) in SYSTEM and isinstance(cell, Mapping)),
+    ]
+    named = (str(part[key]) for part in parts for key in ("name", "label", "system", "model", "id") if key in part)
+    return next(named, number)
 
 
 def _of_known(value: Mapping[str, Any]) -> _Records | None:
@@ -271,7 +297,7 @@ def _of_promptfoo(value: Mapping[str, Any]) -> _Records | None:
     """Results of promptfoo: a row for each test, provider and prompt; what it scored, where no output is a list."""
     own: Any = value.get("results")
     own = own.get("results") if isinstance(own, Mapping) else own
-    named = ("testIdx", "provider", "vars")
+    named = ("provider", "vars")
     if (
         not isinstance(own, list)
         or not own
@@ -279,15 +305,17 @@ def _of_promptfoo(value: Mapping[str, Any]) -> _Records | None:
     ):
         return None
     several = len({one.get("promptIdx") for one in own}) > 1
+    tests: dict[str, int] = {}
     rows, lists = list[tuple[dict[str, Any], Any, Mapping[str, Any]]](), 0
     for one in own:
         provider, asked, response = (
-            one[name] if isinstance(one.get(name), Mapping) else {} for name in (*named[1:], "response")
+            one[name] if isinstance(one.get(name), Mapping) else {} for name in (*named, "response")
         )
         system = str(provider.get("label") or provider.get("id") or one["provider"])
         output = json_cell(response.get("output"))
         lists += isinstance(output, list)
-        row = {"id": one["testIdx"], "system": f"{system} prompt {one.get('promptIdx')}" if several else system}
+        test = one.get("testIdx", tests.setdefault(repr(asked), len(tests)))
+        row = {"id": test, "system": f"{system} prompt {one.get('promptIdx')}" if several else system}
         rows.append((row | {"score": one.get("score")}, output, asked))
     if not lists:
         cells = [
@@ -331,6 +359,15 @@ def _of_objects(value: Mapping[str, Any], count: int, remarks: tuple[str, ...]) 
     if all(isinstance(cell, Mapping) for one in value.values() for cell in one.values()) and first:
         rows = [{"system": system, "id": key, **cell} for system, own in value.items() for key, cell in own.items()]
         return rows, ("records by system and id", *remarks)
+    roles = any(set(words_of(str(key))) <= WANTED | RETRIEVED | THING for key in first)
+    lists = all(isinstance(cell, list) for one in value.values() for cell in one.values())
+    if lists and first and count < len(first) and not roles:
+        rows = [
+            {"system": system, "id": key, "retrieved": cell}
+            for system, own in value.items()
+            for key, cell in own.items()
+        ]
+        return rows, ("lists by system and id", *remarks)
     if all(str(key).isdecimal() for key in first) and not all(str(key).isdecimal() for key in value):
         keys = list(dict.fromkeys(key for own in value.values() for key in own))
         return [{name: own.get(key) for name, own in value.items()} for key in keys], (
