@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 from truerank.errors import InputError
@@ -52,10 +51,6 @@ class Half:
     table: GoldenRows
     roles: GoldenRoles
     content: str
-
-    @property
-    def place(self) -> Path:
-        return Path(self.table.where)
 
     def named(self) -> str:
         """The column of documents, where its name does not say what it is and rows are single results."""
@@ -130,7 +125,7 @@ def golden_half(halves: Sequence[Half]) -> Half | None:
     ranked = [one for one in halves if one.roles.rank or one.roles.system or one.roles.score]
     open_ones = [one for one in halves if one not in ranked and one.content]
     by_column = [one for one in open_ones if one.roles.expected is not None or one.roles.grade is not None]
-    by_name = [one for one in open_ones if is_named_expected(one.place.stem)]
+    by_name = [one for one in open_ones if is_named_expected(one.table.name)]
     for fitting in (by_column, by_name):
         if len(fitting) == 1:
             return fitting[0]

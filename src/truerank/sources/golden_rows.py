@@ -11,7 +11,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +27,8 @@ from truerank.sources.rows import rows as read_rows
 from truerank.sources.tool_results import measure_columns
 
 _NAMED: Final = 5
-_WORKBOOKS: Final = (".xlsx", ".xlsm")
+#: A workbook of Excel, and one of its sheets.
+_WORKBOOK: Final = re.compile(r"(.+\.xls[xm])(?:#(.+))?", re.IGNORECASE)
 _SEPARATORS: Final = (",", ";", "\t", "|")
 #: A line of a table below its header, in Markdown.
 _RULE: Final = re.compile(r"[-:+ ]*")
@@ -138,12 +139,12 @@ def _is_summary(row: Mapping[str, Any]) -> bool:
 
 
 def _file(path: Path) -> GoldenRows:
+    if is_workbook(path):
+        return _of_workbook(path)
     start = compressed.head(path)
     if path.suffix in (".yaml", ".yml"):
         rows, remark = _records(_yaml(path), path.name.partition(".")[0])
         return of_rows(path.name, path, rows, range(1, len(rows) + 1), remark)
-    if path.suffix.lower() in _WORKBOOKS:
-        return _of_workbook(path)
     if not start.startswith((b"\xff\xfe", b"\xfe\xff")):
         form = formats.detect(path)
         if form == "json" and (found := _of_json(path)):
@@ -164,31 +165,41 @@ def _file(path: Path) -> GoldenRows:
     return _lines(path, text, remarks)
 
 
+def is_workbook(path: Path) -> bool:
+    """Whether a path names a workbook of Excel, or a sheet of one: FILE.xlsx#SHEET."""
+    return _WORKBOOK.fullmatch(str(path)) is not None
+
+
 def _of_workbook(path: Path) -> GoldenRows:
-    """The rows of the only sheet of an Excel file that holds any."""
+    """The rows of a sheet: the one that is named, or the only one that holds a table."""
+    book, sheet = _WORKBOOK.fullmatch(str(path)).groups()  # type: ignore[union-attr]
+    compressed.checked_file(Path(book))
     try:
         import openpyxl
     except ImportError:
-        remedy = "pip install openpyxl, or save the sheet as CSV"
+        remedy = "pip install 'truerank[excel]', or save the sheet as CSV"
         raise InputError("an Excel file, and openpyxl is not installed", remedy, where=path) from None
     try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        sheets = {sheet.title: [list(row) for row in sheet.values] for sheet in book.worksheets}
-        book.close()
+        opened = openpyxl.load_workbook(book, read_only=True, data_only=True)
+        sheets = {one.title: [list(row) for row in one.values] for one in opened.worksheets}
+        opened.close()
     except MemoryError:
         raise
     except Exception as error:
         # openpyxl raises whatever its parsers raise.
         fault = f"an Excel file that cannot be read ({type(error).__name__})"
         raise InputError(fault, "save the sheet as CSV", where=path) from error
-    filled = {name: rows for name, rows in sheets.items() if sum(any(c is not None for c in row) for row in rows) > 1}
-    if len(filled) != 1:
-        shown = first_names(filled, quoted=True) or "none"
-        raise InputError(f"{len(filled)} sheets with tables ({shown})", "save one of them as CSV", where=path)
-    ((name, rows),) = filled.items()
+    widths = {name: [sum(cell is not None for cell in row) for row in rows] for name, rows in sheets.items()}
+    tables = [name for name, own in widths.items() if sum(map(bool, own)) > 1 and max(own) > 1]
+    if (len(tables) != 1) if sheet is None else (sheet not in sheets):
+        fault = f"{len(tables)} sheets with tables" if sheet is None else f"no sheet '{sheet}'"
+        shown = " ".join(f"'{book}#{name}'" for name in tables[:_NAMED])
+        raise InputError(f"{fault} ({first_names(tables, quoted=True) or 'none'})", f"give {shown}", where=book)
+    name = sheet or tables[0]
     text = io.StringIO()
-    csv.writer(text).writerows([["" if cell is None else cell for cell in row] for row in rows])
-    return _lines(path, text.getvalue(), (f"sheet '{name}'",))
+    csv.writer(text).writerows([["" if cell is None else cell for cell in row] for row in sheets[name]])
+    found = _lines(path, text.getvalue(), (f"sheet '{name}'",))
+    return replace(found, name=name) if sheet else found
 
 
 def _yaml(path: Path) -> Any:

@@ -30,7 +30,7 @@ from truerank.sources.golden_joins import (
     related,
 )
 from truerank.sources.golden_roles import HalfError, NumbersError
-from truerank.sources.golden_rows import first_names, is_settings, opened_rows
+from truerank.sources.golden_rows import first_names, is_settings, is_workbook, opened_rows
 from truerank.sources.golden_shapes import unfolded
 from truerank.sources.lines import numbered_lines
 from truerank.sources.mteb_results import counted_splits, is_mteb_result, read_mteb_results, task_scores
@@ -280,6 +280,9 @@ def _kind(table: GoldenTable) -> Kind:
 
 
 def _reading(path: Path, columns: str, measure: str, *, in_folder: bool = False) -> Reading:
+    if is_workbook(path):
+        table = read_golden(path, columns, measure=measure)
+        return Reading(str(path), _kind(table), table.sentence(), table)
     compressed.checked_file(path)
     if is_settings(path):
         return Reading(str(path), "settings", "the settings of a check" + ("; give them alone" if in_folder else ""))

@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 
 from truerank.arrays import Floats
-from truerank.errors import InputError
 from truerank.sources.golden_cells import is_missing, number_of
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, opened_rows
 from truerank.sources.golden_scores import refuse_marks, with_texts
@@ -102,8 +101,6 @@ def read_board(source: Any) -> ScoreBoard:
             return ScoreBoard(
                 found.cells, found.trained, foreign=found.foreign, remarks=(broken,) if found.broken else ()
             )
-        if not path.exists():
-            raise InputError("no such file or folder", "give a folder of MTEB results, or a table", where=path)
     table = opened_rows(source)
     cells, remarks = _table(table)
     types = cells.drop_nulls("type").unique("task", keep="first", maintain_order=True)
