@@ -92,6 +92,25 @@ def by_system(folder: Path) -> list[Path]:
     return [dumped(folder / "gold.json", golden), dumped(folder / "runs.json", lists)]
 
 
+def keyed_by_system(folder: Path) -> list[Path]:
+    records = {
+        name: [{"query": QUESTIONS[n], "expected": [GOLD[n]], "retrieved": found} for n, found in enumerate(own)]
+        for name, own in LISTS.items()
+    }
+    return [dumped(folder / "experiments.json", records)]
+
+
+def search_responses(folder: Path) -> list[Path]:
+    def hits(found: list[str]) -> dict[str, Any]:
+        return {"total": {"value": 3}, "hits": [{"_id": doc, "_score": 9 - at} for at, doc in enumerate(found)]}
+
+    answers = [
+        dumped(folder / f"{name}.json", {f"q{n}": {"took": 3, "hits": hits(found)} for n, found in enumerate(own)})
+        for name, own in LISTS.items()
+    ]
+    return [dumped(folder / "gold.json", {f"q{n}": [doc] for n, doc in enumerate(GOLD)}), *answers]
+
+
 def promptfoo(folder: Path) -> list[Path]:
     results = [
         {"provider": {"id": f"{name}", "label": ""}, "prompt": {"raw": QUESTIONS[n], "label": "{{query}}"},
@@ -109,7 +128,9 @@ def weights_and_biases(folder: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize(
-    "files", [llama_index, elastic, open_search, by_system, promptfoo, weights_and_biases], ids=lambda one: one.__name__
+    "files",
+    [llama_index, elastic, search_responses, open_search, by_system, keyed_by_system, promptfoo, weights_and_biases],
+    ids=lambda one: one.__name__,
 )
 def test_results_are_scored(files: Callable[[Path], list[Path]], tmp_path: Path) -> None:
     found = truerank.check(files(tmp_path), measure="mrr")
@@ -131,6 +152,20 @@ def reports(folder: Path) -> list[Path]:
     (value,) = (json.loads(path.read_text()) for path in arms(folder))
     return [
         dumped(folder / f"{arm['config']['name']}.json", {"aggregate": {"mrr": 0.5}, **arm}) for arm in value["arms"]
+    ]
+
+
+def measures_by_column(folder: Path) -> list[Path]:
+    return [
+        framed(folder / f"{name}.csv", [{"query_id": f"q{n}", "MRR": score + n / 100, "hit@5": 1} for n in range(12)])
+        for name, score in FIRST
+    ]
+
+
+def pytrec_eval(folder: Path) -> list[Path]:
+    return [
+        dumped(folder / f"{name}.json", {f"q{n}": {"recip_rank": score + n / 100, "map": 0.5} for n in range(12)})
+        for name, score in FIRST
     ]
 
 
@@ -181,8 +216,8 @@ def trulens(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize(
     ("files", "measure"),
-    [(arms, "MRR"), (reports, "mrr"), (deepeval, "contextual recall"), (lang_smith, "nDCG@10"), (langfuse, "recall"),
-     (trulens, "nDCG@10")],
+    [(arms, "MRR"), (reports, "mrr"), (measures_by_column, "mrr"), (pytrec_eval, "RR"), (langfuse, "recall"),
+     (deepeval, "contextual recall"), (lang_smith, "nDCG@10"), (trulens, "nDCG@10")],
 )  # fmt: skip
 def test_scores_are_compared(files: Callable[[Path], list[Path]], measure: str, tmp_path: Path) -> None:
     found = truerank.check(files(tmp_path), measure=measure)
@@ -190,7 +225,7 @@ def test_scores_are_compared(files: Callable[[Path], list[Path]], measure: str, 
     assert found.base is not None and found.base.topics == 12 and found.base.value == pytest.approx(0.2)
 
 
-@pytest.mark.parametrize("files", [arms, deepeval, langfuse])
+@pytest.mark.parametrize("files", [arms, deepeval, langfuse, pytrec_eval, measures_by_column])
 def test_the_measure_is_asked_for(files: Callable[[Path], list[Path]], tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"scores of \d measures .* choose one: --measure"):
         read_as_given(files(tmp_path), measure="nDCG@10")

@@ -352,7 +352,7 @@ def _check_left(table: GoldenRows, others: Sequence[str], lists: Sequence[str], 
     if not lists or not known:
         return
     usual = min((mean(map(len, own)) for name in lists if (own := lists_of(table, name)) is not None), default=0)
-    for name in others:
+    for name in (one for one in others if joined(one) not in ID):
         objects = any(isinstance(json_cell(cell), Mapping) for cell in table.filled(name))
         apart = objects or set(words_of(name)) & (QUESTION | NOTES) or is_numeric(table, name) or _is_prose(table, name)
         own = None if apart else lists_of(table, name)

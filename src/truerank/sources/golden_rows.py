@@ -24,7 +24,7 @@ from truerank.sources import compressed, formats
 from truerank.sources.golden_words import ID, QUESTION, RETRIEVED, SYSTEM, THING, WANTED, joined, words_of
 from truerank.sources.pair_tables import is_missing, polars_frame
 from truerank.sources.rows import rows as read_rows
-from truerank.sources.tool_results import measure_columns
+from truerank.sources.tool_results import is_numbers, measure_columns
 
 _NAMED: Final = 5
 #: A workbook of Excel, and one of its sheets.
@@ -236,7 +236,9 @@ def _records(value: Any, name: str, place: str = "") -> _Records:
         return _by_system(value) or ([dict(one) for one in value], remarks)
     if not isinstance(value, Mapping):
         return [], ()
-    if found := _of_known(value) or _of_lists(value, name):
+    named = [{"name": key, "rows": cell} for key, cell in value.items() if isinstance(cell, list)]
+    by_system = _by_system(named) if len(value) == len(named) > 1 and _same_questions(list(value.values())) else None
+    if found := by_system or _of_known(value) or _of_lists(value, name):
         return found[0], (*found[1], *remarks)
     parts = list(value.values())
     if len(parts) > 1 and all(isinstance(one, Mapping) and one for one in parts):
@@ -267,6 +269,21 @@ def _by_system(records: Sequence[Mapping[str, Any]]) -> _Records | None:
     return None
 
 
+def _same_questions(lists: Sequence[Sequence[Any]]) -> bool:
+    """Whether lists of records ask much the same, as systems do, and parts of a test set do not."""
+    asked = [
+        {
+            str(cell)
+            for one in own
+            if isinstance(one, Mapping)
+            for key, cell in one.items()
+            if joined(str(key)) in QUESTION
+        }
+        for own in lists
+    ]
+    return 2 * len(set.intersection(*asked)) > max(map(len, asked))
+
+
 def _system_of(record: Mapping[str, Any], number: str) -> str:
     """What a record of a system calls it, in itself or in its settings."""
     parts = [
@@ -295,7 +312,7 @@ def _of_judged_runs(value: Mapping[str, Any]) -> _Records | None:
     """An object that has judgments by topic and document, and runs by system, topic and document."""
     judged: Any = next((value[key] for key in ("qrels", "qrel", "judgments") if key in value), None)
     runs: Any = next((value[key] for key in ("runs", "results", "systems", "run") if key in value), None)
-    if not _is_nested_numbers(judged, 2) or not _is_nested_numbers(runs, 3):
+    if not is_numbers(judged) or not isinstance(runs, Mapping) or not runs or not all(map(is_numbers, runs.values())):
         return None
     rows = [
         {"id": topic, "expected": own} | {f"retrieved.{name}": run.get(topic) for name, run in runs.items()}
@@ -308,47 +325,34 @@ def _of_promptfoo(value: Mapping[str, Any]) -> _Records | None:
     """Results of promptfoo: a row for each test, provider and prompt; what it scored, where no output is a list."""
     own: Any = value.get("results")
     own = own.get("results") if isinstance(own, Mapping) else own
-    named = ("provider", "vars")
     if (
         not isinstance(own, list)
         or not own
-        or not all(isinstance(one, Mapping) and set(named) <= set(one) for one in own)
+        or not all(isinstance(x, Mapping) and {"provider", "vars"} <= set(x) for x in own)
     ):
         return None
     several = len({one.get("promptIdx") for one in own}) > 1
     tests: dict[str, int] = {}
-    rows, lists = list[tuple[dict[str, Any], Any, Mapping[str, Any]]](), 0
+    rows = []
     for one in own:
         provider, asked, response = (
-            one[name] if isinstance(one.get(name), Mapping) else {} for name in (*named, "response")
+            cell if isinstance(cell := one.get(name), Mapping) else {} for name in ("provider", "vars", "response")
         )
         system = str(provider.get("label") or provider.get("id") or one["provider"])
-        output = json_cell(response.get("output"))
-        lists += isinstance(output, list)
-        test = one.get("testIdx", tests.setdefault(repr(asked), len(tests)))
-        row = {"id": test, "system": f"{system} prompt {one.get('promptIdx')}" if several else system}
-        rows.append((row | {"score": one.get("score")}, output, asked))
-    if not lists:
-        cells = [
-            {name: asked[name] for name in asked if "_".join(words_of(name)) in _ASKED} | row for row, _, asked in rows
-        ]
-    else:
-        cells = [
-            {
-                **asked,
-                "id": row["id"],
-                "system": row["system"],
-                "retrieved": output if isinstance(output, list) else None,
-            }
-            for row, output, asked in rows
-        ]
+        row = {
+            "id": one.get("testIdx", tests.setdefault(repr(asked), len(tests))),
+            "system": f"{system} prompt {one.get('promptIdx')}" if several else system,
+            "retrieved": output if isinstance(output := json_cell(response.get("output")), list) else None,
+            "score": one.get("score"),
+        }
+        rows.append(dict(asked) | row)
+    lists = any(row["retrieved"] is not None for row in rows)
+    kept = {"id", "system", "score"}
+    cells = [
+        {key: cell for key, cell in row.items() if (key != "score" if lists else key in kept or joined(key) in _ASKED)}
+        for row in rows
+    ]
     return cells, (f"results of promptfoo: {'lists of each provider' if lists else 'its own scores'}, by test",)
-
-
-def _is_nested_numbers(value: Any, depth: int) -> bool:
-    if not depth:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    return isinstance(value, Mapping) and bool(value) and all(_is_nested_numbers(x, depth - 1) for x in value.values())
 
 
 def _of_lists(value: Mapping[str, Any], name: str) -> _Records | None:

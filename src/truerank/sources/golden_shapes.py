@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from truerank.sources.golden_cells import INNER, KEYS, is_lists, is_numeric, items, number_of, separator
 from truerank.sources.golden_roles import named_columns
-from truerank.sources.golden_rows import GoldenRows, is_empty, json_cell, of_rows
+from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows
 from truerank.sources.golden_scores import check_means
 from truerank.sources.golden_words import (
     DOCUMENT,
@@ -43,7 +43,7 @@ def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenR
     names = [name.strip() for part in named for name in part.partition("=")[2].split("+")]
     table = _with_nested(table, names)
     chosen = named_columns(columns, table)
-    if not _RESULTS & {*chosen, *form.roles} and (scored := form.measures or _measures_column(table)) in table.names:
+    if not _RESULTS & {*chosen, *form.roles} and (scored := [form.measures] if form.measures else _measures_in(table)):
         table = _by_measure(table, scored)
         form = form._replace(roles={**form.roles, "measure": "measure", "score": "score"})
     chosen = {**_of_form(table, form, chosen), **chosen}
@@ -84,12 +84,14 @@ def _of_form(table: GoldenRows, form: Form, chosen: Mapping[str, Sequence[str]])
     return found
 
 
-def _measures_column(table: GoldenRows) -> str:
-    """The one column with the scores of each question by measure; empty where documents are expected."""
+def _measures_in(table: GoldenRows) -> list[str]:
+    """The columns with the scores of each question by measure, or one that has them all; none where documents are."""
     if any((words := set(words_of(name))) & WANTED and words <= WANTED | THING for name in table.names):
-        return ""
-    found = [name for name in table.names if all(_scores_in(cell) for cell in table.filled(name) or ("",))]
-    return found[0] if len(found) == 1 else ""
+        return []
+    nested = [name for name in table.names if all(_scores_in(cell) for cell in table.filled(name) or ("",))]
+    single = [name for name in table.names if NAMES_OF_MEASURES.fullmatch(name) and is_numeric(table, name)]
+    asked = any(joined(name) in QUESTION | ID for name in table.names)
+    return nested if len(nested) == 1 else single if len(single) > 1 and asked else []
 
 
 def _scores_in(cell: Any) -> dict[str, float]:
@@ -101,15 +103,22 @@ def _scores_in(cell: Any) -> dict[str, float]:
     return dict(value) if plain and any(NAMES_OF_MEASURES.fullmatch(str(name)) for name in value) else {}
 
 
-def _by_measure(table: GoldenRows, column: str) -> GoldenRows:
+def _by_measure(table: GoldenRows, columns: Sequence[str]) -> GoldenRows:
     """The table with a row for each score, of what names the question and the system."""
     kept = [name for name in table.names if joined(name) in QUESTION | ID | SYSTEM | REPEAT]
     rows, lines = [], []
     for row, line in zip(table.rows, table.lines, strict=True):
-        for measure, score in _scores_in(row.get(column)).items():
+        scores = _scores_in(row.get(columns[0])) or {name: row[name] for name in columns if not is_empty(row.get(name))}
+        for measure, score in scores.items():
             rows.append({name: row.get(name) for name in kept} | {"measure": measure, "score": score})
             lines.append(line)
-    return of_rows(table.name, table.where, rows, lines, (*table.remarks, f"the scores are those in '{column}'"))
+    return of_rows(
+        table.name,
+        table.where,
+        rows,
+        lines,
+        (*table.remarks, f"scores by measure: {first_names(columns, quoted=True)}"),
+    )
 
 
 def _with_nested(table: GoldenRows, names: Sequence[str]) -> GoldenRows:

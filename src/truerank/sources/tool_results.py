@@ -19,7 +19,7 @@ SUMMARY_TOPICS: Final = frozenset(("all", "mean", "average"))
 #: Grades are whole numbers up to it.
 _HIGHEST_GRADE: Final = 10
 NAMES_OF_MEASURES: Final = re.compile(
-    r"(?i:n?dcg|map|ap|m?rr|recip_rank|p|r|recall|precision|success|hit_rate|r_?prec|bpref|err|rbp|judged|infap|"
+    r"(?i:n?dcg|map|ap|m?rr|recip_rank|p|r|recall|precision|success|hit(?:_?rate)?|accuracy|r_?prec|bpref|err|rbp|judged|infap|"
     r"num_\w+|num(q|ret|rel|relret)|gm_\w+|set_?\w+|iprec\w*|utility|11pt_avg|relstring)([@_(].*)?"
 )
 #: Names of measures in trec_eval and elsewhere, and in ir_measures.
@@ -130,7 +130,7 @@ def _mteb_predictions(path: Path) -> ToolResult | None:
         raise InputError(f"predictions of {len(parts)} subsets and splits ({shown})", "give one of them", where=path)
     subset, split = parts[0]
     numbers = value[subset][split]
-    if not _is_numbers(numbers):
+    if not is_numbers(numbers):
         return None
     name = str(model.get("model_name") or "") if isinstance(model, dict) else ""
     revision = str(model.get("revision") or "") if isinstance(model, dict) else ""
@@ -158,7 +158,7 @@ def _predictions(path: Path) -> ToolResult | None:
 
 def graded(value: Any, why: str = "") -> ToolResult | None:
     """Judgments or a run as one object: numbers by topic and document, as BEIR and ranx write them."""
-    if not isinstance(value, dict) or not _is_numbers(value):
+    if not isinstance(value, dict) or not is_numbers(value):
         return None
     keys = [set(row) for row in value.values()]
     # A table has much the same keys in every row; a document that is retrieved for every topic is not a column.
@@ -187,7 +187,8 @@ def _told(value: Mapping[str, Mapping[str, float]], why: str) -> ToolResult:
     return ToolResult("run", why or "scores by topic and document", value)
 
 
-def _is_numbers(value: Any) -> bool:
+def is_numbers(value: Any) -> bool:
+    """Whether a value has numbers by topic and document."""
     rows = list(value.values()) if isinstance(value, dict) else []
     return bool(rows) and all(isinstance(row, dict) and all(map(_is_number, row.values())) for row in rows)
 
