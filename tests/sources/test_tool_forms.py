@@ -290,6 +290,19 @@ def test_grades_with_decimals_are_counted_in_their_steps(tmp_path: Path) -> None
     assert any("counted times 100" in one for one in found.table.remarks)
 
 
+@pytest.mark.parametrize(
+    ("lines", "grades"),
+    [
+        (["q1 0 a 1.0", "q1 0 b 0.4", "q1 0 c 0.0"], {"a": 10, "b": 4, "c": 0}),
+        (["query-id\tcorpus-id\tscore", "q1\ta\t1.0", "q1\tb\t0.0"], {"a": 1, "b": 0}),
+    ],
+)
+def test_judgments_with_decimals(lines: list[str], grades: dict[str, float], tmp_path: Path) -> None:
+    (tmp_path / "a.qrels").write_text("\n".join(lines) + "\n")
+    (tmp_path / "a.run").write_text("q1 Q0 b 1 2 x\n")
+    assert judged(read_as_given([tmp_path / "a.qrels", tmp_path / "a.run"])) == grades
+
+
 def test_what_a_model_wrote_is_not_expected(tmp_path: Path) -> None:
     rows = [
         {"query_id": f"q{n}", "query": QUESTIONS[n], "passage_id": f"[{place}]", "passage": TEXT,

@@ -199,14 +199,14 @@ def expected_elsewhere(gold: Half, results: Half) -> str | None:
     return None if meets(gold.content) or len(others) != 1 else others[0]
 
 
-def judged_by(gold: Half) -> Mapping[str, Mapping[str, float]]:
-    """What was expected as numbers by question and document, for runs that come in files of their own."""
+def judged_by(gold: Half) -> tuple[Mapping[str, Mapping[str, float]], str]:
+    """What was expected as numbers by question and document, for runs that come in files of their own; a remark."""
     column = gold.roles.identifier or gold.roles.question or ""
     found: dict[str, dict[str, float]] = {}
     for cell, answers in zip(gold.table.cells(column), gold.lists(), strict=True):
         own = found.setdefault(whole(identifier_of(cell)), {})
         own.update({whole(doc): 1.0 if grade is None else grade for doc, grade in answers.items()})
-    return whole_grades(found)[0]
+    return whole_grades(found)
 
 
 def ranked_by(results: Half) -> Mapping[str, Mapping[str, float]]:
