@@ -264,7 +264,7 @@ def _by_system(records: Sequence[Mapping[str, Any]]) -> _Records | None:
         inner = [one.get(key) for one in records]
         if all(isinstance(own, list) and all(isinstance(x, Mapping) and asks(x) for x in own) for own in inner):
             names = [_system_of(one, str(number)) for number, one in enumerate(records, 1)]
-            rows = [{**one, "system": name} for name, own in zip(names, inner, strict=True) for one in own or ()]
+            rows = [{"system": name, **one} for name, own in zip(names, inner, strict=True) for one in own or ()]
             return rows, (f"rows are those of '{key}' of each system",)
     return None
 
