@@ -44,9 +44,9 @@ from truerank.sources.sample import sample_folder
 #: What cannot run here, what is run in its place, and why.
 REPLACED = (
     (r"--endpoint \S+", "--endpoint {chat}", "a model: a server of the tests answers"),
-    (r"^(transfer snapshots .*)", r"\1 --base-url {archive}", "a web archive: a server of the tests has the pages"),
+    (r"^(transfer snapshots .*)", r"\1 --base-url {archive} --search-rate 0 --page-rate 0", "a web archive: a server of the tests has the pages"),
     (r"^(judge serve .*)", r"\1 --port 0", "it waits for people: one asks for the first page, then all have judged"),
-    (r"--model monot5\b", "--model bm25", "the weights of monoT5 are a download"),
+    (r"--model monot5\b", "--model bm25:index", "the weights of monoT5 are a download"),
     (r"^(transfer scan .*)", r"\1 --model bm25 --split sliding:30:15", "the same"),
     (r" --engine ray:auto", "", "a cluster"),
 )
@@ -60,9 +60,14 @@ MEANT = {
     "judge audit": "--people q.qrels --model gpt=gpt.qrels --run a.run --run b.run",
 }
 #: Commands that end with another code than 0, as their pages say.
-CODES = {}
+CODES = {"truerank check results.csv --system new --baseline old --out check/ --fail-on bad": 3}
 #: What a page begins with, where its first commands are on another page.
 BEFORE = {
+    "depths/": ["survivorship depth --log irds:msmarco-qna/dev --out depths/"],
+    "leakage.judged": [
+        "judge new leakage.judged --scheme leakage --items audit/ --annotators ann,bob --overlap 100",
+        "judge serve leakage.judged --port 0",
+    ],
     "audit/": ["leakage audit --train queries.tsv --test topics.trec --encoder packaged --floor 0.5 --out audit/"],
 }
 #: Pages of more than five seconds of processor time.
@@ -92,7 +97,15 @@ class World:
         lines = {name: Path(file).read_text().splitlines() for name, file in files.versions.items()}
         self.docs = {name: [json.loads(line) for line in some] for name, some in lines.items()}
         self.topics = dict(line.split("\t") for line in Path(files.topics).read_text().splitlines())
-        self.judged = [line.split() for line in Path(files.qrels).read_text().splitlines()]
+        self.trained = {key: text if int(key) % 3 else f"word{key} 3" for key, text in self.topics.items()}
+        self.trained |= {f"{key}00": f"{text} again" for key, text in self.topics.items()}
+        # Two documents are copies, and each judged one and its topic are there.
+        self.docs["old"] += [row | {"doc_id": f"copy{at}"} for at, row in enumerate(self.docs["old"][:2])]
+        judged = [line.split() for line in Path(files.qrels).read_text().splitlines()]
+        self.judged = [row for row in judged if row[0] in self.topics and row[2] != "nowhere"]
+        more = itertools.product(self.topics, (1, 2, 4, 5), (1, 0))
+        self.judged += [[key, "0", f"old{(int(key) + at) % 30}", str(int(at < 3))] for key, at, grade in more if grade]
+        self.judged += [["0", "0", "copy0", "0"]]
 
     def make(self, name: str, role: str) -> None:
         """Writes what a command reads into the current folder."""
@@ -124,6 +137,8 @@ class World:
             with contextlib.chdir(self.kept):
                 for line in BEFORE[name]:
                     assert not (fault := self.run(line)), fault
+        if Path.cwd() == self.kept:
+            return
         shutil.copytree(kept, name) if kept.is_dir() else shutil.copy(kept, name)
 
     def run(self, line: str, code: int = 0) -> str:
@@ -134,7 +149,7 @@ class World:
         for place, word in enumerate(words):
             role = words[place - 1] if words[place - 1].startswith("--") else ""
             if place and place != written and role not in outputs and not word.startswith("--"):
-                self.make(re.sub(r"^[^=/]*=(?!\d)", "", word), role)
+                self.make(re.sub(r"^[^=]*=", "", word), role)
         said = io.StringIO()
         with pytest.raises(SystemExit) as ended, contextlib.redirect_stderr(said):
             main(words)
@@ -170,11 +185,12 @@ class World:
         return "".join(f"{key}\t{text}\n" for key, text in self.topics.items())
 
     def training(self, name: str) -> str | None:
-        rows = [(key, f"{text} again" if int(key) % 3 else f"word{key} 3") for key, text in self.topics.items()]
+        rows = list(self.trained.items())
         if name.endswith(".jsonl"):
-            return jsonl({"anchor": text, "positive": self.docs["old"][int(key)]["body"]} for key, text in rows)
+            rows = rows[:6]
+            return jsonl({"anchor": text, "pos" if "suite.yaml" in self.words else "positive": self.docs["old"][int(key)]["body"]} for key, text in rows)
         if "triples" in name:
-            return "".join(f"{key}\told{key}\told{(int(key) + 1) % 30}\n" for key, _ in rows)
+            return "".join(f"{key}\told{key}\told{(int(key) + 1) % 30}\n" for key in self.topics)
         if name.endswith("/"):
             self.make(f"{name}qrels/train.tsv", "--qrels")
             return self.queries(name)
@@ -199,7 +215,8 @@ class World:
         return lists
 
     def ranking(self, name: str) -> str:
-        return "".join(
+        used = "# ir_metadata.start\n# data:\n#   training data:\n#   - ir_datasets: msmarco-document/train\n# ir_metadata.end\n"
+        return used * ("--train" in self.words) + "".join(
             f"{topic} Q0 {key} {rank} {30 - rank} {Path(name).stem}\n"
             for topic, keys in self.retrieved(name).items()
             for rank, key in enumerate(keys, start=1)
@@ -225,8 +242,8 @@ class World:
         runs = [Path(self.words[at + 1]).stem for at, word in enumerate(self.words) if word == "--run"] or ["a", "b", "c"]
         rows = [("run", "group", "team", "family", "subtask", "category", "task", "evaluation")]
         for number, run in enumerate(runs):
-            kind = ("trad", "nn")[number % 2]
-            rows.append((run, kind, kind, kind, ("fullrank", "rerank")[number % 2], kind, "docs", "trec_eval"))
+            kind, team = ("trad", "nn")[number % 2], run.partition("_")[0]
+            rows.append((run, team, team, team, ("fullrank", "rerank")[number % 2], kind, "docs", "trec_eval"))
         return table(rows, "\t" if name.endswith(".tsv") else ",")
 
     def means(self, name: str) -> str:
@@ -234,12 +251,12 @@ class World:
         rows += [(run, 0.5 + at / 20, 0.3 + at / 20, "docs", "trec_eval") for at, run in enumerate("abc")]
         return table(rows)
 
-    def results(self, name: str, systems: str = "ab", expected: bool = True) -> str:
+    def results(self, name: str) -> str:
+        """A question, the document that it expects, and what systems retrieved: those that the command names, or a, b."""
+        systems = [name[:3]] if name in ("old.csv", "new.csv") else ["old", "new"] if "--system" in self.words else "ab"
         lists = [self.retrieved(system) for system in systems]
-        rows = [("q", *["gold"] * expected, *systems)]
-        rows += [
-            (text, *[f"old{key}"] * expected, *(";".join(ids[key]) for ids in lists)) for key, text in self.topics.items()
-        ]
+        rows = [("q", "gold", *systems) if "results" in name else ("question", "expected", *systems)]
+        rows += [(text, f"old{key}", *(";".join(ids[key]) for ids in lists)) for key, text in self.topics.items()]
         return table(rows)
 
     def board(self, name: str) -> str | None:
@@ -255,6 +272,15 @@ class World:
             scores = {"test": [{"main_score": score, "hf_subset": "default"}]}
             path.write_text(json.dumps({"task_name": task, "dataset_revision": "a", "mteb_version": "2.0.0", "scores": scores}))
         return None
+
+    def labelled(self, name: str) -> str:
+        """Pairs that one person labelled, as doccano writes them."""
+        draw = random.Random(name)
+        return jsonl(
+            {"id": number, "data": f"{text} {name[:2]}", "label": [draw.choice(LABELS)], "title": text, "topic": key,
+             "variant": "", "ms-marco-qid": number, "cosine_similarity": 0.9}
+            for number, (key, text) in enumerate(self.topics.items())
+        )  # fmt: skip
 
     def suite(self, name: str) -> str:
         """The file that the page prints, with what it names."""
@@ -287,11 +313,17 @@ def certificate(_: World, name: str) -> None:
     write_certificate(Path(), "judge.example")
 
 
+def settings(world: World, _: str) -> str:
+    """What an earlier check of the same files wrote."""
+    return Path("check", "check.yaml").read_text().replace("../", "")
+
+
 def task_answers(_: World, name: str) -> str:
     rows = [json.loads(line) for line in Path("tasks.jsonl").read_text().splitlines()]
-    return jsonl(row | {"label": ["1"]} for row in rows)
+    return jsonl(row | {"label": ["1"], "username": "eve"} for row in rows)
 
 
+LABELS = ("Title-Identical", "Title-Generalization", "Title-Reformulation", "Different Topic")
 SUITE = {
     "queries": "--train", "examples": "--train", "train_queries": "--train", "train_docs": "--docs",
     "documents": "--docs", "topics": "--topics", "qrels": "--qrels",
@@ -304,22 +336,26 @@ ROLES = {
     **dict.fromkeys(("--people", "--model", "--model-judgments"), World.qrels),
     **dict.fromkeys(("--metadata", "--families"), World.metadata),
     "--run": World.ranking,
-    "--items": World.ranking,
+    "--items": lambda world, name: world.ranking(name) if name.endswith(".run") else None,
     "--log": World.log,
     "--means": World.means,
 }
 #: Files whose content follows from their names.
 NAMED: dict[str, Callable[[World, str], str | bytes | None]] = {
-    r"results\.csv": World.results,
-    r"(old|new)\.csv": lambda world, name: world.results(name, name[0]),
-    r"golden\.jsonl": lambda world, _: jsonl({"q": text, "gold": f"old{key}"} for key, text in world.topics.items()),
+    r"(results|old|new)\.csv": World.results,
+    r"golden\.jsonl": lambda world, _: jsonl(
+        {"question": text, "expected": f"old{key}"} for key, text in world.topics.items()
+    ),
+    r"((agreement|query)-.*|\d\d)\.jsonl": World.labelled,
     r"results/|scores\.csv": World.board,
     r"suite\.yaml": World.suite,
     r"(cert|key)\.pem": certificate,
     r"answers\.jsonl": task_answers,
     r"qrels\.txt|people\.qrels": World.qrels,
+    r"check\.yaml": settings,
     r"scifact/": World.queries,
     r"(bm25|dense)\.run": World.ranking,
+    r"docs\.(trec\.gz|jsonl)": World.documents,
     r"golden\.qrels": lambda world, _: "".join(f"{key} 0 old{key}-0 1\n" for key in world.topics),
     r"passages\.qrels": lambda world, _: "".join(f"{key} 0 {key}-0 1\n" for key in world.topics),
     r"cast\.qrels": lambda world, _: "".join(f"{key} 0 MARCO_old{key}-0 1\n" for key in world.topics),
@@ -332,8 +368,8 @@ NAMED: dict[str, Callable[[World, str], str | bytes | None]] = {
     ),
     r"table3\.csv": lambda *_: "set,00,01,10,11,21,12,documents,error\nV1>>V2 FirstP,3,2,9,5,1,1,900,10\n",
     r"pairs\.jsonl": lambda world, _: jsonl(
-        {"topic_id": key, "query": text, "doc_id": f"old{n}", "text": "a text", "stratum": f"top grade {grade}"}
-        for grade in ("0", "1", "2-3")
+        {"topic_id": key, "query": text, "doc_id": f"old{n}-{at}", "text": "a text", "stratum": stratum}
+        for at, stratum in enumerate(("top grade 0", "top grade 1", "top grades 2-3"))
         for n, (key, text) in enumerate(world.topics.items())
     ),
 }
@@ -345,7 +381,11 @@ def judged(path: Path) -> None:
         names = [choice.name for choice in store.scheme.choices]
         for person in [one for one in store.annotators() if one.role == "person"]:
             for number, item_id in enumerate(store.assigned(person.name)):
-                store.record(item_id, person.name, "label", [names[number % 2]])
+                item = store.item(item_id)
+                leaks = "leak" in store.scheme.name
+                same = item.title in item.texts[0].text if leaks else number % 2
+                label = names[0] if same else names[-leaks or 1] if names[1:] else item.texts[-1].name
+                store.record(item_id, person.name, "label", [label])
 
 
 @pytest.fixture(scope="module")
@@ -398,15 +438,19 @@ def data_sets(world: World) -> dict[str, ir_datasets.Dataset]:
             return len(rows)
 
     class Queries(BaseQueries):
+        def __init__(self, texts: dict[str, str]) -> None:
+            self.texts = texts
+
         def queries_iter(self) -> Any:
-            return itertools.starmap(query, world.topics.items())
+            return itertools.starmap(query, self.texts.items())
 
     class Qrels(BaseQrels):
         def qrels_iter(self) -> Any:
             return iter([judgment(key, f"old{key}", 1, "0") for key in world.topics])
 
     names = {name for page in PAGES for line in commands(page) for name in re.findall(r"irds:(\S+)", line)}
-    return {name: ir_datasets.Dataset(Docs(), Queries(), Qrels()) for name in names}
+    texts = {name: world.trained if re.search("train|orcas", name) else world.topics for name in names}
+    return {name: ir_datasets.Dataset(Docs(), Queries(texts[name]), Qrels()) for name in names}
 
 
 @pytest.mark.parametrize(
@@ -420,7 +464,7 @@ def test_commands_of_a_page(page: Path, world: World, tmp_path: Path, monkeypatc
         if line.startswith("printf"):
             subprocess.run(["bash", "-c", line], check=True)
             continue
-        words = shlex.split(line.removeprefix("truerank ").replace("$SAMPLE", str(sample_folder())), comments=True)
+        words = shlex.split(re.sub(r" > \S+$", "", line)[9:].replace("$SAMPLE", str(sample_folder())), comments=True)
         name = next((" ".join(words[:n]) for n in (2, 1) if " ".join(words[:n]) in COMMANDS), "")
         given = shlex.join(word for word in words[len(name.split()) :] if word != "…")
         if "…" in words and words[len(name.split())] == "…":
