@@ -29,7 +29,7 @@ REPLACED = (
     (r"--endpoint \S+", "--endpoint {chat}", "a model: a server on this machine answers"),
     (r"^transfer snapshots", r"\g<0> --base-url {archive} --search-rate 0 --page-rate 0", "the same of an archive"),
     (r"^judge serve \S+", r"\g<0> --port 0", "it waits for people: one gets the first page, then all have judged"),
-    (r"--model monot5\b", "--model bm25:index", "a download of weights"),
+    (r"--model monot5\b", "--model monot5:models/t5", "a download of weights: small ones without training"),
     (r"^transfer scan", r"\g<0> --model bm25 --split sliding:30:15", "a download of weights"),
     (r" --engine ray:auto", "", "a cluster"),
     (r" -n 52\b", " -n 5", "the collection has 30 topics"),
@@ -58,9 +58,9 @@ LINE = re.compile(r"^\s*(?:(?:- )?run: |\$ )?(truerank .*|printf .*)", re.MULTIL
 def commands(page: Path) -> list[str]:
     """What a page lets its readers type: lines of its blocks, and commands with all that they need within its text."""
     listed = []
-    for language, block, indented, inline in BLOCK.findall(page.read_text(encoding="utf-8")):
+    for language, block, indented, inline in BLOCK.findall(re.sub(r"\\\n\s*", "", page.read_text(encoding="utf-8"))):
         if block and language != "text":
-            listed += LINE.findall(re.sub(r"\\\n\s*", "", block))
+            listed += LINE.findall(block)
         elif indented:
             listed.append(indented)
         elif re.search(r"[./]\w|rules?\b|--help\b", inline) and not re.search("…|COMMAND", inline):

@@ -22,19 +22,24 @@ from typing import Any
 
 import pytest
 
+import tiny_models
 import transfer_example
 from places import ROOT
 from tls_proxy import write_certificate
 from truerank.cli import main
 from truerank.judging import Store
 from truerank.sources import read_topics
-from truerank.sources.sample import SAMPLE
+from truerank.sources.sample import sample_folder
 
 __all__ = ["World", "judged"]
 
 #: What commands of other pages make, where a page begins with it.
 BEFORE = {
     "audit/": ["leakage audit --train queries.tsv --test topics.trec --encoder packaged --floor 0.5 --out audit/"],
+    **{
+        name: [f"evaluate --qrels test.qrels --run bm25.run --run monot5.run --out {name}"]
+        for name in ("evaluation/", "without-leakage/", "with-leakage/", "depth-1/", "full/")
+    },
     "depths/": ["survivorship depth --log irds:msmarco-qna/dev --out depths/"],
     "leakage.judged": [
         "judge new leakage.judged --scheme leakage --items audit/ --annotators ann,bob --overlap 100",
@@ -174,7 +179,7 @@ class World:
     def asked(self) -> list[str]:
         """The topics that runs and judgments are of."""
         if "sample-news" in self.words:
-            return [topic.topic_id for topic in read_topics(str(SAMPLE.folder / "sample-news.trec")).topics]
+            return [topic.topic_id for topic in read_topics(str(sample_folder() / "sample-news.trec")).topics]
         return list(self.topics)
 
     def qrels(self, name: str) -> str:
@@ -282,6 +287,11 @@ class World:
                 self.make(name, SUITE[entry])
         return text
 
+    def weights(self, name: str) -> None:
+        pytest.importorskip("transformers")
+        kind, _, folder = name.partition(":")
+        tiny_models.save_t5(Path(folder)) if kind == "monot5" else tiny_models.save_bert(Path(folder), labels=2)
+
     def judgments_of(self, form: str) -> str:
         """For each topic one relevant id of another form."""
         return "".join(f"{key} 0 {form.format(key)} 1\n" for key in self.topics)
@@ -308,6 +318,7 @@ OPTIONS: dict[str, Maker] = {
     **dict.fromkeys(("--people", "--model", "--model-judgments"), World.qrels),
     **dict.fromkeys(("--metadata", "--families"), World.metadata),
     "--run": World.ranking,
+    "--repeats": lambda world, name: [world.make(name.replace("*", number), "--run") for number in "12"] and None,
     "--items": lambda world, name: world.ranking(name) if name.endswith(".run") else None,
     "--log": World.log,
     "--means": World.means,
@@ -325,6 +336,7 @@ NAMED: dict[str, Maker] = {
     r"suite\.yaml": World.suite,
     r"check\.yaml": World.settings,
     r"(cert|key)\.pem": lambda *_: write_certificate(Path(), "judge.example") and None,
+    r"mono(bert|t5):models/\w+": World.weights,
     r"qrels\.txt|people\.qrels": World.qrels,
     r"scifact/": World.queries,
     r"(bm25|dense)\.run": lambda world, name: HEADER * ("--train" in world.words) + world.ranking(name),
