@@ -73,7 +73,7 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         self.kept = folder / "kept"
-        self.kept.mkdir()
+        self.kept.mkdir(parents=True)
         files = transfer_example.write(folder / "versions")
         lines = {name: Path(file).read_text().splitlines() for name, file in files.versions.items()}
         self.docs = {name: [json.loads(line) for line in some] for name, some in lines.items()}
@@ -144,6 +144,8 @@ class World:
                  "text": text[at : at + size]}
                 for key, text in texts for at in range(0, len(text), size)
             )  # fmt: skip
+        if "msmarco-docs" in name:
+            return tabbed((key, f"http://x.org/{key}", key, text) for key, text in texts)
         if ".trec" in name:
             return "".join(TREC_DOCUMENT.format(*row) for row in texts)
         return tabbed(texts) if ".tsv" in name else jsonl(rows)
