@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import gzip
+import importlib
 import io
 import itertools
 import json
@@ -25,7 +26,6 @@ import pytest
 import tiny_models
 import transfer_example
 from places import ROOT
-from tls_proxy import write_certificate
 from truerank.cli import main
 from truerank.judging import Store
 from truerank.sources import read_topics
@@ -35,7 +35,7 @@ __all__ = ["World", "judged"]
 
 #: What commands of other pages make, where a page begins with it.
 BEFORE = {
-    "audit/": ["leakage audit --train queries.tsv --test topics.trec --encoder packaged --floor 0.5 --out audit/"],
+    "audit/": ["leakage audit --train queries.tsv --test topics.trec --encoder packaged --floor 0.8 --out audit/"],
     **{
         name: [f"evaluate --qrels test.qrels --run bm25.run --run monot5.run --out {name}"]
         for name in ("evaluation/", "without-leakage/", "with-leakage/", "depth-1/", "full/")
@@ -104,7 +104,9 @@ class World:
         """Writes what a command reads into the current folder, if it is not there."""
         maker = next((maker for pattern, maker in NAMED.items() if re.fullmatch(pattern, name)), OPTIONS.get(option))
         path, is_file = Path(name), re.search("[./]", name) and not re.match(r"irds:|https?:", name)
-        if path.exists() or not is_file or not (maker or name in BEFORE):
+        # What an earlier command should have written stays missing.
+        written = any((folder / "manifest.json").exists() for folder in [*path.parents][:-1])
+        if path.exists() or written or not is_file or not (maker or name in BEFORE):
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         if name in BEFORE:
@@ -289,6 +291,10 @@ class World:
                 self.make(name, SUITE[entry])
         return text
 
+    def certificate(self, _: str) -> None:
+        pytest.importorskip("cryptography")
+        importlib.import_module("tls_proxy").write_certificate(Path(), "judge.example")
+
     def weights(self, name: str) -> None:
         pytest.importorskip("transformers")
         kind, _, folder = name.partition(":")
@@ -321,7 +327,6 @@ OPTIONS: dict[str, Maker] = {
     **dict.fromkeys(("--metadata", "--families"), World.metadata),
     "--run": World.ranking,
     "--repeats": lambda world, name: [world.make(name.replace("*", number), "--run") for number in "12"] and None,
-    "--items": lambda world, name: world.ranking(name) if name.endswith(".run") else None,
     "--log": World.log,
     "--means": World.means,
 }
@@ -337,7 +342,7 @@ NAMED: dict[str, Maker] = {
     r"answers\.jsonl": World.answered,
     r"suite\.yaml": World.suite,
     r"check\.yaml": World.settings,
-    r"(cert|key)\.pem": lambda *_: write_certificate(Path(), "judge.example") and None,
+    r"(cert|key)\.pem": World.certificate,
     r"mono(bert|t5):models/\w+": World.weights,
     r"qrels\.txt|people\.qrels": World.qrels,
     r"scifact/": World.queries,
