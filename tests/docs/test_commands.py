@@ -73,7 +73,7 @@ PAGES = {page.stem: commands(page) for page in (ROOT / "README.md", *sorted((ROO
 
 def first_label(seen: Seen, _: int) -> Reply:
     """What the model says: the first label that the prompt lists."""
-    return answered({"labels": re.findall(r"^- (\S.*?):", seen.body["messages"][0]["content"], re.MULTILINE)[:1]})
+    return answered({"labels": re.findall(r'^- "(.*?)":', seen.body["messages"][0]["content"], re.MULTILINE)[:1]})
 
 
 def visited(desk: Desk) -> None:
