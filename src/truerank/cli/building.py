@@ -31,6 +31,10 @@ _OWN: Final = Group("Options", sort_key=0)
 _WIDTH: Final = 76
 #: Options from which on a command shows the rare ones with `--help-all` only.
 _MANY: Final = 20
+#: Words from which on repeated options are given to cyclopts as one, and what stands between their values then: no
+#: argument of a process can hold it.
+_FEW_WORDS: Final = 100
+_BETWEEN: Final = "\0"
 #: Characters of a value in a message.
 _LONGEST: Final = 40
 
@@ -68,6 +72,50 @@ def app_for(words: Sequence[str], program: Program = TRUERANK, *, every: bool = 
                 _stub(), name=last, sort_key=place, group=_panel_of(name, program), help=sentence_of(name, program)
             )
     return root
+
+
+def called(words: Sequence[str], program: Program = TRUERANK, *, rare: bool = False) -> Any:
+    """Calls the command that the words name."""
+    name = program.command(words)
+    several: dict[str, str] = {}
+    if name is not None and len(words) > _FEW_WORDS:
+        options = (option for option in command_at(name, program.commands[name]).options if option.reads == list[str])
+        several = {flag: option.name for option in options for flag in option.flags}
+    return app_for(words, program, rare=rare)(_joined(words, several))
+
+
+def _joined(words: Sequence[str], several: Mapping[str, str]) -> list[str]:
+    """The words with the values of options that may be repeated in one: cyclopts' time grows with the square of them.
+
+    Args:
+        several: the names of such options by their flags.
+    """
+    end = words.index("--") if "--" in words else len(words)
+    kept: list[str | list[str]] = []
+    places: dict[str, list[str]] = {}
+    rest = iter(range(end))
+    for at in rest:
+        flag, equals, value = words[at].partition("=")
+        name = several.get(flag, "")
+        if name and not equals:
+            value = words[at + 1] if at + 1 < end else "-"
+        if not name or value.startswith("-"):
+            # What begins with a hyphen is cyclopts' to judge; later values stay behind it.
+            kept.append(words[at])
+            places.pop(name, None)
+            continue
+        if name not in places:
+            places[name] = []
+            kept += [flag, places[name]]
+        places[name].append(value)
+        if not equals:
+            next(rest)
+    return [*(one if isinstance(one, str) else _BETWEEN.join(one) for one in kept), *words[end:]]
+
+
+def _separate(_: Any, tokens: Sequence[Any]) -> list[str]:
+    """The values that `_joined` made one."""
+    return [value for token in tokens for value in token.value.split(_BETWEEN)]
 
 
 def install_completion(words: Sequence[str], program: Program = TRUERANK) -> None:
@@ -292,6 +340,8 @@ def _parameter(option: Option, panels: Sequence[str], shown: bool) -> inspect.Pa
         described["metavar"] = option.metavar
     if option.reads is Path:
         described["converter"] = _path
+    elif option.reads == list[str]:
+        described["converter"] = _separate
     elif option.reads in (int, float, list[int]):
         described["converter"] = functools.partial(_numbers, option)
     # What is left out stays None: the default is the function's own.
