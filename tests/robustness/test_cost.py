@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -41,3 +42,37 @@ def test_an_option_that_is_repeated_thousands_of_times(tmp_path: Path, capsys: p
 def test_values_of_a_repeated_option_keep_their_order(words: str, expected: str) -> None:
     several = {"--run": "run", "--train": "train"}
     assert " ".join(_joined(words.split(), several)).replace("\0", "+") == expected
+
+
+def seconds(*words: str) -> float:
+    begun = time.monotonic()
+    assert ended(*words) == 0
+    return time.monotonic() - begun
+
+
+@pytest.mark.parametrize("text", ["?", "-", "…", "😀"])
+def test_a_topic_without_a_word(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "topics.tsv").write_text(f"1\tsolar energy\n2\t{text}\n")
+    (tmp_path / "train.tsv").write_text(f"q1\tlunar orbits\nq2\t{text}\nq3\t!\n")
+    sources = ("--train", str(tmp_path / "train.tsv"), "--test", str(tmp_path / "topics.tsv"))
+    assert ended("leakage", "audit", "--encoder", "words", *sources) == 0
+    # What has no word is compared by its signs.
+    assert "1 of 2 queries (50%) have the same text" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("word", "size"), [(True, 70_000), (True, 1_000_000), (False, 10_000), (False, 60_000)], ids=str
+)
+def test_long_words_and_texts_in_a_leakage_audit(
+    word: bool, size: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    draw = Random(size)
+    text = draw.randbytes(size // 2).hex() if word else " ".join(f"w{draw.randrange(4000)}" for _ in range(size // 5))
+    (tmp_path / "topics.tsv").write_text(f"1\tsolar energy\n2\t{text}\n3\tlunar orbits\n")
+    (tmp_path / "train.tsv").write_text(f"q1\tanything else\nq2\t{text}\nq3\t{text}x\n")
+    sources = ("--train", str(tmp_path / "train.tsv"), "--test", str(tmp_path / "topics.tsv"))
+    # They took gigabytes of memory, or did not end.
+    assert seconds("leakage", "audit", "--encoder", "words", *sources) < 30
+    said = capsys.readouterr().out
+    assert "1 of 3 queries (33%) have the same text" in " ".join(said.split())
+    assert ("1 query is longer than 300 words" in " ".join(said.split())) is not word

@@ -30,14 +30,14 @@ from truerank.text.wording import (
     FORM_WORDS,
     LETTERS,
     LETTERS_HEARD,
+    LONGEST_WORD,
     WORDS,
     WordingProbe,
     core,
-    folded,
     key,
     letter_rests,
     sound,
-    tokens,
+    words_or_signs,
 )
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
@@ -163,7 +163,7 @@ class _Vocabulary:
         words, joined, spelled, entire = set[str](), set[str](), set[str](), set[str]()
         holders: defaultdict[str, set[int]] = defaultdict(set)
         for place, text in enumerate(texts):
-            every = [word for token in tokens(text) for word in folded(token)]
+            every = words_or_signs(text)
             whole = []
             for alone, run in groupby(every, key=lambda word: len(word) == 1):
                 letters = list(run)
@@ -369,6 +369,8 @@ def alike(test: Sequence[str], training: Sequence[str]) -> bool:
     one, other = "".join(test), "".join(training)
     if not one or not other:
         return len(one) + len(other) <= _STRAY
+    if max(map(len, (*test, *training))) > LONGEST_WORD:
+        return False
     numbers = [{word for word in words if word.isdigit()} for words in (test, training)]
     if numbers[0] != numbers[1] and all(word.isdigit() or word.isalpha() for word in training):
         return False
