@@ -23,6 +23,7 @@ from truerank.errors import InputError, TwoReadingsError
 from truerank.loading import json_file
 from truerank.sources import compressed, formats
 from truerank.sources.golden_words import ID, QUESTION, joined, words_of
+from truerank.sources.lines import whole_bytes
 from truerank.sources.pair_tables import is_missing, polars_frame
 from truerank.sources.rows import rows as read_rows
 from truerank.sources.tool_results import measure_columns
@@ -154,7 +155,7 @@ def _file(path: Path) -> GoldenRows:
             if len(read) == 1 and form == "jsonl" and (whole := _of_json(path)):
                 return whole
             return of_rows(path.name, path, [row.values for row in read], [row.line for row in read])
-    text, remarks = _text(b"".join(compressed.chunks(path)))
+    text, remarks = _text(whole_bytes(path))
     if text.lstrip()[:1] == "<":
         raise InputError("this is HTML or XML, not a table", "save the table itself as CSV", where=path, line=1)
     return _lines(path, text, remarks)
@@ -189,7 +190,7 @@ def _yaml(path: Path) -> Any:
     import yaml
 
     try:
-        return yaml.safe_load(b"".join(compressed.chunks(path)))
+        return yaml.safe_load(whole_bytes(path))
     except yaml.YAMLError as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"no valid YAML ({reason})", "correct the file", where=path) from error
