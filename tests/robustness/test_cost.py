@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
+import gzip
+import os
+import pickle
+import subprocess
+import sys
 import time
 from pathlib import Path
 from random import Random
+from typing import Literal
 
+import numpy as np
 import pytest
 
 from truerank.cli.app import main
 from truerank.cli.building import _joined
+from truerank.near_duplicates import shingles
+from truerank.near_duplicates.shingles import Shingles, shingled
+from truerank.sources import lines
+from truerank.text.wording import WordingProbe
 
 
 def ended(*words: str) -> int:
@@ -76,3 +88,37 @@ def test_long_words_and_texts_in_a_leakage_audit(
     said = capsys.readouterr().out
     assert "1 of 3 queries (33%) have the same text" in " ".join(said.split())
     assert ("1 query is longer than 300 words" in " ".join(said.split())) is not word
+
+
+def test_a_probe_is_the_same_in_a_process_with_other_hashes(tmp_path: Path) -> None:
+    probe, texts = WordingProbe(["solar energy plants", "rainforest"]), ["solar enrgy plants", "rain forest"]
+    (tmp_path / "probe").write_bytes(pickle.dumps(probe))
+    code = f"import pickle; print(pickle.load(open({str(tmp_path / 'probe')!r}, 'rb'))({texts!r}))"
+    run = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": "7"}, capture_output=True, check=True
+    )
+    assert run.stdout.decode().strip() == str(probe(texts)) == "[(0, 0, 2), (1, 1, 2)]"
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.yaml", "a.txt", "a.run"])
+def test_a_line_that_is_too_long(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lines, "_LONGEST_LINE", 1 << 22)
+    (tmp_path / f"{name}.gz").write_bytes(gzip.compress(b"question,expected\n" + b"a" * (1 << 24), 1))
+    (tmp_path / name).write_bytes((tmp_path / f"{name}.gz").read_bytes())
+    for path in (tmp_path / name, tmp_path / f"{name}.gz"):
+        assert ended("check", str(path)) == 2
+        assert capsys.readouterr().err == f"{path}:2: a line of more than 4 MiB. this is not a text file of lines.\n"
+
+
+@pytest.mark.parametrize("unit", ["words", "letters"])
+@pytest.mark.parametrize("text", ["ab c-d " * 300, "x" * 2000, "日本x語 " * 300, f"a {'b' * 900} c"], ids=str)
+def test_a_document_is_hashed_alike_in_pieces(
+    unit: Literal["words", "letters"], text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = shingled([text], Shingles(shingle_unit=unit))
+    monkeypatch.setattr(shingles, "_AT_ONCE", 256)
+    pieces = shingled([text], Shingles(shingle_unit=unit))
+    for field in dataclasses.fields(whole):
+        assert np.array_equal(getattr(whole, field.name), getattr(pieces, field.name)), field.name

@@ -304,7 +304,7 @@ class WordingProbe:
             if asked != frozenset(found.keys):
                 bags[asked].append(number)
         self._bags = dict(bags)
-        self._sums = {_sum(bag) for bag in bags}
+        self._sums = set(map(_sum, bags))
         self._vocabulary = frozenset(name for bag in bags for name in bag)
         self._written = frozenset(word for topic in self._topics for word in topic.words)
         self._joined = _joined(cores)
@@ -337,6 +337,11 @@ class WordingProbe:
         #: Tokens that no text with evidence has.
         self._foreign: set[str] = set()
         self._nearest: dict[str, tuple[str, ...]] = {}
+
+    def __setstate__(self, state: Mapping[str, object]) -> None:
+        # In another process, texts have other hashes.
+        self.__dict__ |= state
+        self._sums = set(map(_sum, self._bags))
 
     def __call__(self, texts: Sequence[str]) -> list[tuple[int, int, int]]:
         """Triples of (place in `texts`, number of the topic text, `WORDS` or `LETTERS`)."""
