@@ -7,6 +7,7 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final, get_args
 
@@ -90,27 +91,24 @@ def _joined(words: Sequence[str], several: Mapping[str, str]) -> list[str]:
     Args:
         several: the names of such options by their flags.
     """
-    end = words.index("--") if "--" in words else len(words)
-    kept: list[str | list[str]] = []
+    options = words[: words.index("--")] if "--" in words else words
+    kept: list[list[str]] = []
     places: dict[str, list[str]] = {}
-    rest = iter(range(end))
-    for at in rest:
-        flag, equals, value = words[at].partition("=")
+    following = iter(options)
+    for word in following:
+        flag, equals, value = word.partition("=")
         name = several.get(flag, "")
-        if name and not equals:
-            value = words[at + 1] if at + 1 < end else "-"
-        if not name or value.startswith("-"):
+        values = [value] if equals else [*islice(following, 1)] if name else []
+        if not name or not values or values[0].startswith("-"):
             # What begins with a hyphen is cyclopts' to judge; later values stay behind it.
-            kept.append(words[at])
+            kept += [[word], *([] if equals else [[value] for value in values])]
             places.pop(name, None)
-            continue
-        if name not in places:
-            places[name] = []
-            kept += [flag, places[name]]
-        places[name].append(value)
-        if not equals:
-            next(rest)
-    return [*(one if isinstance(one, str) else _BETWEEN.join(one) for one in kept), *words[end:]]
+        elif name in places:
+            places[name] += values
+        else:
+            places[name] = values
+            kept += [[flag], values]
+    return [*map(_BETWEEN.join, kept), *words[len(options) :]]
 
 
 def _separate(_: Any, tokens: Sequence[Any]) -> list[str]:

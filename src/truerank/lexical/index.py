@@ -42,6 +42,17 @@ def term_flags(terms: pl.Series) -> NDArray[np.uint8]:
     return flags
 
 
+def _opened(path: Path) -> NDArray[Any]:
+    # A plain view: slices of a memmap are memmaps, which cost microseconds each.
+    mapped = np.load(path, mmap_mode="r") if path.suffix == ".npy" else np.memmap(path, np.uint8, "r")
+    return mapped.view(np.ndarray)
+
+
+def _array(name: str) -> cached_property[NDArray[Any]]:
+    """An array of an index, opened when it is asked for."""
+    return cached_property(lambda index: _opened(index.folder / name))
+
+
 class Index(Result, shown_in="truerank.lexical.report"):
     """An inverted index with document vectors, read from its folder.
 
@@ -64,6 +75,7 @@ class Index(Result, shown_in="truerank.lexical.report"):
         _check_files(self.folder, self.manifest)
         self.analyser = Analyser.from_json(self.manifest["analyser"])
         self.fields: tuple[str, ...] = tuple(self.manifest["fields"])
+        self._numbers: dict[str, int] = {}
 
     def __repr__(self) -> str:
         return f"Index({str(self.folder)!r})"
@@ -93,27 +105,27 @@ class Index(Result, shown_in="truerank.lexical.report"):
     @cached_property
     def lengths(self) -> NDArray[np.int32]:
         """The number of terms in each document's fields, shape (documents, fields)."""
-        return self._array("documents.lengths")
+        return _opened(self.folder / "documents.lengths.npy")
 
     @cached_property
     def ranks(self) -> NDArray[np.int32]:
         """Where each document stands among all in the ascending order of their ids, shape (documents,)."""
-        return self._array("documents.ranks")
+        return _opened(self.folder / "documents.ranks.npy")
 
     @cached_property
     def flags(self) -> NDArray[np.uint8]:
         """What each term is made of, see `term_flags`; shape (terms,)."""
-        return self._array("terms.flags")
+        return _opened(self.folder / "terms.flags.npy")
 
     @cached_property
     def totals(self) -> NDArray[np.int64]:
         """How often each term is in each field of the collection, shape (terms, fields)."""
-        return self._array("terms.totals")
+        return _opened(self.folder / "terms.totals.npy")
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
         """Where the postings of each term begin, shape (terms + 1,)."""
-        return self._array("postings.starts")
+        return _opened(self.folder / "postings.starts.npy")
 
     @cached_property
     def by_rank(self) -> NDArray[np.int32]:
@@ -180,53 +192,15 @@ class Index(Result, shown_in="truerank.lexical.report"):
             "bytes": sum(file["bytes"] for file in self.manifest["files"].values()),
         }
 
-    def _array(self, name: str) -> NDArray[Any]:
-        # A plain view: slices of a memmap are memmaps, which cost microseconds each.
-        array: NDArray[Any] = np.load(self.folder / f"{name}.npy", mmap_mode="r").view(np.ndarray)
-        return array
-
-    def _bytes(self, name: str) -> NDArray[np.uint8]:
-        return np.memmap(self.folder / name, np.uint8, "r").view(np.ndarray)
-
-    @cached_property
-    def _document_starts(self) -> NDArray[np.int64]:
-        return self._array("documents.starts")
-
-    @cached_property
-    def _document_bytes(self) -> NDArray[np.uint8]:
-        return self._bytes("documents.bin")
-
-    @cached_property
-    def _term_starts(self) -> NDArray[np.int64]:
-        return self._array("terms.starts")
-
-    @cached_property
-    def _all_terms(self) -> NDArray[np.uint8]:
-        return self._bytes("terms.bin")
-
-    @cached_property
-    def _posting_documents(self) -> NDArray[np.int32]:
-        return self._array("postings.documents")
-
-    @cached_property
-    def _posting_counts(self) -> NDArray[Any]:
-        return self._array("postings.counts")
-
-    @cached_property
-    def _vector_starts(self) -> NDArray[np.int64]:
-        return self._array("vectors.starts")
-
-    @cached_property
-    def _vector_terms(self) -> NDArray[np.int32]:
-        return self._array("vectors.terms")
-
-    @cached_property
-    def _vector_counts(self) -> NDArray[Any]:
-        return self._array("vectors.counts")
-
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {}
+    _document_starts = _array("documents.starts.npy")
+    _term_starts = _array("terms.starts.npy")
+    _posting_documents = _array("postings.documents.npy")
+    _posting_counts = _array("postings.counts.npy")
+    _vector_starts = _array("vectors.starts.npy")
+    _vector_terms = _array("vectors.terms.npy")
+    _vector_counts = _array("vectors.counts.npy")
+    _document_bytes = _array("documents.bin")
+    _all_terms = _array("terms.bin")
 
     def _term_bytes(self, number: int) -> bytes:
         return bytes(self._all_terms[self._term_starts[number] : self._term_starts[number + 1]])

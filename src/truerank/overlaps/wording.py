@@ -27,12 +27,12 @@ from truerank.near_duplicates.shingles import Numbers, starts_of
 from truerank.overlaps.results import BRIEF_WORDS, WORDING_LIMIT, OverlapRules, TextPart
 from truerank.text.normalising import normalise
 from truerank.text.wording import (
-    FORM_WORDS,
     LETTERS,
     LETTERS_HEARD,
     LONGEST_WORD,
     WORDS,
     WordingProbe,
+    content_keys,
     core,
     key,
     letter_rests,
@@ -122,13 +122,7 @@ def _cores(part: TextPart, short: pl.Series, numbers: Numbers) -> pl.DataFrame:
         rows = []
         for number, text in zip(numbers.tolist(), short.gather(numbers), strict=True):
             found = core(normalise(text))
-            inside = dict(zip(found.places, found.keys, strict=True))
-            content = {
-                inside.get(at) or key(word)
-                for at, word in enumerate(found.words)
-                if at in inside or word not in FORM_WORDS
-            }
-            rows.append((number, list(found.words), sorted({*found.keys}), sorted(content)))
+            rows.append((number, list(found.words), sorted({*found.keys}), sorted(content_keys(found))))
         frame = pl.DataFrame(rows, _CORES, orient="row")
         keep_frame(path, frame)
     return frame

@@ -300,7 +300,7 @@ class WordingProbe:
             if found.keys:
                 bags[frozenset(found.keys)].append(number)
         for number, found in enumerate(cores):
-            asked = _content(found)
+            asked = content_keys(found)
             if asked != frozenset(found.keys):
                 bags[asked].append(number)
         self._bags = dict(bags)
@@ -432,7 +432,7 @@ class WordingProbe:
     def _matches(self, query: Core) -> dict[int, int]:
         bag = frozenset(query.keys)
         same = self._bags.get(bag, ())
-        found = dict.fromkeys((*same, *self._bags.get(_content(query), ())), WORDS)
+        found = dict.fromkeys((*same, *self._bags.get(content_keys(query), ())), WORDS)
         unknown = bag - self._vocabulary
         if len(unknown) <= 2:
             changed = _Changed(query, frozenset(query.words), bag, _sum(bag), Counter(query.keys), same)
@@ -645,7 +645,7 @@ def _joined(cores: Sequence[Core]) -> Mapping[str, tuple[frozenset[str], ...]]:
     return {word: tuple(names if len(names) == 1 else sorted(names, key=sorted)) for word, names in found.items()}
 
 
-def _content(found: Core) -> frozenset[str]:
+def content_keys(found: Core) -> frozenset[str]:
     """The keys of all words but form words: the core and the words by which people ask."""
     inside = dict(zip(found.places, found.keys, strict=True))
     return frozenset(
