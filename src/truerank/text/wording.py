@@ -20,7 +20,7 @@ import html
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby, product
 from typing import Final, NamedTuple
@@ -249,6 +249,8 @@ _REMEMBERED: Final = 1 << 18
 #: Texts that hold a word, from which on it is one; damage that is seen again and again is rarer than the word itself.
 _KNOWN: Final = 3
 _RARER: Final = 10
+#: Keys of a text up to which looking for others in their place costs nothing.
+_SHORT: Final = 64
 _LONGEST_ABBREVIATION: Final = 5
 #: By number of core words of the topic text: the fewest letters of a core word in which one may differ, and of a word
 #: that is not of the core. Longer texts are as those of four.
@@ -435,25 +437,27 @@ class WordingProbe:
         found = dict.fromkeys((*same, *self._bags.get(content_keys(query), ())), WORDS)
         unknown = bag - self._vocabulary
         if len(unknown) <= 2:
-            changed = _Changed(query, frozenset(query.words), bag, _sum(bag), Counter(query.keys), same)
+            changed = _Changed(
+                query, frozenset(query.words), bag, _sum(bag) if len(bag) > _SHORT else 0, Counter(query.keys), same
+            )
             for number in self._repaired(changed, unknown):
                 found.setdefault(number, LETTERS)
         for number in self._whole.get("".join(query.words), ()):
             found.setdefault(number, LETTERS)
         return found
 
-    def _having(self, changed: _Changed, lost: Sequence[str], new: Collection[str] = ()) -> Sequence[int]:
-        """Topic texts whose keys are those of a query but for some occurrences that are lost, and some new ones.
+    def _having(self, changed: _Changed, gone: frozenset[str], new: frozenset[str]) -> Sequence[int]:
+        """Topic texts whose keys are those of a query without some, and with some new ones.
 
-        A long text has many words that might be others: it is put together only where there is such a topic text.
+        A long text has many words that might be others: its keys are put together only where there is such a topic.
         """
-        gone = {name for name in lost if name not in new and lost.count(name) == changed.counts[name]}
-        more = frozenset(name for name in new if name not in changed.counts)
-        if not gone and not more:
-            return changed.same
-        if changed.sum - _sum(gone) + _sum(more) not in self._sums:
-            return ()
-        return self._bags.get((changed.bag - gone) | more, ())
+        if len(changed.bag) > _SHORT:
+            lost, more = gone - new, new - changed.bag
+            if not lost and not more:
+                return changed.same
+            if changed.sum - _sum(lost) + _sum(more) not in self._sums:
+                return ()
+        return self._bags.get((changed.bag - gone) | new, ())
 
     def _repaired(self, changed: _Changed, unknown: frozenset[str]) -> Iterator[int]:
         """Topic texts whose core this one has after one change."""
@@ -463,7 +467,7 @@ class WordingProbe:
                 if unknown <= {name}:
                     yield from self._other_word(changed, query.words[place], name)
         if len(unknown) == 2:
-            yield from self._two_words(changed, sorted(unknown))
+            yield from self._two_words(changed, unknown)
         if not unknown:
             inside = set(query.places)
             for place, word in enumerate(query.words):
@@ -478,35 +482,35 @@ class WordingProbe:
             return
         if len(changed.query.keys) == 1:
             near = tuple(other for other in near if not self._is_another(word, other))
+        gone = frozenset((name,) if changed.counts[name] == 1 else ())
         for other in near:
-            for number in self._having(changed, (name,)):
+            for number in self._having(changed, gone, frozenset()):
                 topic = self._topics[number]
                 if other in topic.spare and word not in topic.words and _long_enough(other, topic, 1):
                     yield number
-            for number in self._having(changed, (name,), (key(other),)):
+            for number in self._having(changed, gone, frozenset((key(other),))):
                 topic = self._topics[number]
                 if other in topic.words and word not in topic.words and _long_enough(other, topic, 0):
                     yield number
         for names in joined:
-            yield from self._having(changed, (name,), names)
+            yield from self._having(changed, gone, names)
 
     def _is_another(self, word: str, other: str) -> bool:
         """Whether the log knows a word, so that it stands for no other one."""
         return _RARER * self._held.get(word, 0) > self._held.get(other, 0)
 
-    def _two_words(self, changed: _Changed, unknown: Sequence[str]) -> Iterator[int]:
+    def _two_words(self, changed: _Changed, unknown: frozenset[str]) -> Iterator[int]:
         """Two core words stand for others, each with one other letter."""
         query = changed.query
         words = dict(zip(query.keys, (query.words[place] for place in query.places), strict=True))
-        one, other = (self._near(words[name]) for name in unknown)
-        rest, lost = len(changed.bag) > len(unknown), tuple(name for name in query.keys if name in unknown)
+        one, other = (self._near(words[name]) for name in sorted(unknown))
         for pair in product(one, other):
             # A function word has errors, too, and its key is none of the core's.
             for inside in product((True, False), repeat=2):
                 keys = frozenset(key(word) for word, kept in zip(pair, inside, strict=True) if kept)
-                for number in self._having(changed, lost, keys):
+                for number in self._having(changed, unknown, keys):
                     topic = self._topics[number]
-                    if (rest or min(map(len, pair)) >= LETTERS_HEARD) and all(
+                    if (changed.bag != unknown or min(map(len, pair)) >= LETTERS_HEARD) and all(
                         word in (topic.words if kept else topic.spare) and _long_enough(word, topic, int(not kept))
                         for word, kept in zip(pair, inside, strict=True)
                     ):
@@ -515,7 +519,7 @@ class WordingProbe:
     def _lost_word(self, changed: _Changed, word: str) -> Iterator[int]:
         """A function word of the query is a core word of the topic text with another letter."""
         for other in self._near(word):
-            for number in self._having(changed, (), (key(other),)):
+            for number in self._having(changed, frozenset(), frozenset((key(other),))):
                 topic = self._topics[number]
                 if (
                     other in topic.words
@@ -532,8 +536,9 @@ class WordingProbe:
         for place, pair in enumerate(zip(query.words, query.words[1:], strict=False)):
             whole = "".join(pair)
             if whole in self._written and unknown <= {*map(key, pair)}:
-                lost = tuple(names[at] for at in (place, place + 1) if at in names)
-                for number in self._having(changed, lost, (key(whole),)):
+                lost = [names[at] for at in (place, place + 1) if at in names]
+                gone = frozenset(name for name in lost if lost.count(name) == changed.counts[name])
+                for number in self._having(changed, gone, frozenset((key(whole),))):
                     if whole in self._topics[number].words:
                         yield number
 
