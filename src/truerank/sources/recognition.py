@@ -32,7 +32,7 @@ from truerank.sources.golden_joins import (
 from truerank.sources.golden_roles import HalfError, NumbersError
 from truerank.sources.golden_rows import first_names, is_settings, opened_rows
 from truerank.sources.golden_shapes import unfolded
-from truerank.sources.lines import whole_bytes
+from truerank.sources.lines import numbered_lines
 from truerank.sources.mteb_results import counted_splits, is_mteb_result, read_mteb_results, task_scores
 from truerank.sources.notebook import source_of
 from truerank.sources.tool_results import tool_result
@@ -332,8 +332,7 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
 def _of_commented_run(path: Path) -> Mapping[str, Mapping[str, float]]:
     """A run with lines that begin with "#", which the form of TREC does not have."""
     found: dict[str, dict[str, float]] = {}
-    text = whole_bytes(path).decode("utf-8", "replace")
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line, _ in numbered_lines(path):
         cells = line.split()
         if not cells or (cells[0].startswith("#") and not _RUN.fullmatch(line.strip())):
             continue
@@ -356,8 +355,7 @@ def _counts_up(lines: Sequence[str]) -> bool:
 
 def _of_ranks(path: Path) -> Mapping[str, Mapping[str, float]]:
     found: dict[str, dict[str, float]] = {}
-    text = whole_bytes(path).decode("utf-8", "replace")
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line, _ in numbered_lines(path):
         cells = line.split()
         if not cells:
             continue

@@ -15,7 +15,6 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.sources import compressed
-from truerank.sources.lines import whole_bytes
 
 #: Rows of a report that hold the mean over all topics.
 SUMMARY_TOPICS: Final = frozenset(("all", "mean", "average"))
@@ -103,7 +102,7 @@ def _mteb_predictions(path: Path) -> ToolResult | None:
 def _predictions(path: Path) -> ToolResult | None:
     """`{"query_id": …, "query": …, "results": [{"corpus_id": …, "score": …}]}` in each line."""
     numbers: dict[str, dict[str, float]] = {}
-    text = whole_bytes(path).decode("utf-8", "replace")
+    text = b"".join(compressed.chunks(path)).decode("utf-8", "replace")
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
