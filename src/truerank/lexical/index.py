@@ -61,6 +61,11 @@ class Index(Result, shown_in="truerank.lexical.report"):
         manifest: what it was built from and how.
         analyser: how its texts became terms.
         fields: the names of its fields.
+        lengths: the number of terms in each document's fields, shape (documents, fields).
+        ranks: where each document stands among all in the ascending order of their ids, shape (documents,).
+        flags: what each term is made of, see `term_flags`; shape (terms,).
+        totals: how often each term is in each field of the collection, shape (terms, fields).
+        starts: where the postings of each term begin, shape (terms + 1,).
 
     Args:
         folder: written by `build_index`.
@@ -101,31 +106,6 @@ class Index(Result, shown_in="truerank.lexical.report"):
     def terms(self) -> int:
         """The number of terms."""
         return len(self._term_starts) - 1
-
-    @cached_property
-    def lengths(self) -> NDArray[np.int32]:
-        """The number of terms in each document's fields, shape (documents, fields)."""
-        return _opened(self.folder / "documents.lengths.npy")
-
-    @cached_property
-    def ranks(self) -> NDArray[np.int32]:
-        """Where each document stands among all in the ascending order of their ids, shape (documents,)."""
-        return _opened(self.folder / "documents.ranks.npy")
-
-    @cached_property
-    def flags(self) -> NDArray[np.uint8]:
-        """What each term is made of, see `term_flags`; shape (terms,)."""
-        return _opened(self.folder / "terms.flags.npy")
-
-    @cached_property
-    def totals(self) -> NDArray[np.int64]:
-        """How often each term is in each field of the collection, shape (terms, fields)."""
-        return _opened(self.folder / "terms.totals.npy")
-
-    @cached_property
-    def starts(self) -> NDArray[np.int64]:
-        """Where the postings of each term begin, shape (terms + 1,)."""
-        return _opened(self.folder / "postings.starts.npy")
 
     @cached_property
     def by_rank(self) -> NDArray[np.int32]:
@@ -192,6 +172,11 @@ class Index(Result, shown_in="truerank.lexical.report"):
             "bytes": sum(file["bytes"] for file in self.manifest["files"].values()),
         }
 
+    lengths = _array("documents.lengths.npy")
+    ranks = _array("documents.ranks.npy")
+    flags = _array("terms.flags.npy")
+    totals = _array("terms.totals.npy")
+    starts = _array("postings.starts.npy")
     _document_starts = _array("documents.starts.npy")
     _term_starts = _array("terms.starts.npy")
     _posting_documents = _array("postings.documents.npy")
