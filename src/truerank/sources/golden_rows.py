@@ -22,6 +22,7 @@ from truerank.errors import InputError, TwoReadingsError
 from truerank.loading import LARGEST, load_json, load_yaml, without_halves
 from truerank.sources import compressed, formats
 from truerank.sources.golden_words import ID, QUESTION, joined, words_of
+from truerank.sources.lines import whole_bytes
 from truerank.sources.pair_tables import is_missing, polars_frame
 from truerank.sources.rows import rows as read_rows
 from truerank.sources.tool_results import measure_columns
@@ -158,7 +159,7 @@ def _file(path: Path) -> GoldenRows:
                 [without_halves(row.values) for row in read],
                 [row.line for row in read],
             )
-    text, remarks = _text(b"".join(compressed.chunks(path)))
+    text, remarks = _text(whole_bytes(path))
     if text.lstrip()[:1] == "<":
         raise InputError("this is HTML or XML, not a table", "save the table itself as CSV", where=path, line=1)
     return _lines(path, text, remarks)
@@ -192,7 +193,7 @@ def _of_workbook(path: Path) -> GoldenRows:
 
 
 def _yaml(path: Path) -> Any:
-    data = b"".join(compressed.chunks(path))
+    data = whole_bytes(path)
     return load_yaml(data, path, lambda loader, node: loader.construct_document(node), most=LARGEST)
 
 
@@ -203,7 +204,7 @@ def is_settings(path: Path) -> bool:
 
 def _of_json(path: Path) -> GoldenRows | None:
     """The rows of one JSON value that is not a plain list of records."""
-    value = without_halves(load_json(b"".join(compressed.chunks(path)), path))
+    value = without_halves(load_json(whole_bytes(path), path))
     if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
         return None
     rows, remarks = _records(value, path.name.partition(".")[0])
