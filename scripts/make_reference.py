@@ -91,8 +91,9 @@ def command_page() -> str:
         "# Commands\n",
         "Every command prints its result on stdout (`--json`: one JSON object and nothing else), progress and notes on "
         "stderr and only to a terminal. Exit codes: 0; 1 where `--fail-on` says so; 2 for what the user can mend, with "
-        "one line `place: what is wrong. what to do.`; 130 when interrupted; 70 for a fault of truerank itself "
-        "(`--debug` shows where).\n",
+        "one line `place: what is wrong. what to do.`; 70 for a fault of truerank itself "
+        "(`--debug` shows where); 71 where the memory does not suffice; 130 after Ctrl-C, and 143 after SIGTERM, which "
+        "does the same.\n",
         "`truerank --install-completion` sets up completion for your shell.\n",
     ]
     parts += [_command(command_at(name, path)) for name, path in COMMANDS.items()]
@@ -190,7 +191,7 @@ def rules_page() -> str:
     head = (
         "## Words, levels and exit codes\n\nThe exit code is 0 without `--fail-on`. With it, 1 where there is a "
         "verdict of this word or level or a worse one, and 3 where `check` cannot tell. 2 is what you can mend (FILES "
-        "AT FAULT too), 70 a fault of truerank, 130 Ctrl-C.\n\n"
+        "AT FAULT too), 70 a fault of truerank, 71 too little memory, 130 Ctrl-C, 143 SIGTERM.\n\n"
         "| word | level | with `--fail-on bad` |\n| --- | --- | --- |"
     )
     parts.append("\n".join((head, *rows)) + "\n")

@@ -75,7 +75,7 @@ def json_file(path: str | Path, remedy: str = _REMEDY) -> Any:
     """The value of a small JSON file; halves of surrogate pairs are replaced."""
     text = text_file(path, remedy)
     value = load_json(text, path, remedy=remedy)
-    return _without_halves(value) if "\\u" in text else value
+    return without_halves(value) if "\\u" in text else value
 
 
 def toml_file(path: str | Path, remedy: str = _REMEDY) -> dict[str, Any]:
@@ -106,20 +106,25 @@ def load_json(
 
 
 def load_yaml(
-    data: bytes | str, place: str | Path, read: Callable[[yaml.SafeLoader, Any], T], *, remedy: str = _REMEDY
-) -> T | None:
+    data: bytes | str, place: str | Path, read: Callable[[yaml.SafeLoader, Any], T], *, remedy: str = _REMEDY,
+    most: int = _LARGEST_SETTINGS,
+) -> T | None:  # fmt: skip
     """What a function makes of the one document of a YAML text.
 
     Args:
         data: the text; bytes are UTF-8, perhaps with a byte order mark.
+        most: its largest size.
     """
     import yaml
 
-    text = _small(data, place)
+    text = _small(data, place, most)
     loader = None
     try:
         loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
+        if (twice := _repeated_key(node)) is not None:
+            fault = f"'{twice.value}' occurs twice"
+            raise InputError(fault, "give each key once", where=place, line=twice.start_mark.line + 1)
         return None if node is None else read(loader, node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -138,6 +143,25 @@ def load_yaml(
     finally:
         if loader is not None:
             loader.dispose()
+
+
+def _repeated_key(node: Any) -> Any:
+    """The node of a key that its mapping has already, in any depth; None where there is none."""
+    seen, todo = set(), [node]
+    while todo:
+        place = todo.pop()
+        parts = place.value if isinstance(getattr(place, "value", None), list) else []
+        if id(place) in seen:
+            continue
+        seen.add(id(place))
+        pairs = [part for part in parts if isinstance(part, tuple)]
+        keys: set[tuple[str, str]] = set()
+        for key, _ in pairs:
+            if isinstance(key.value, str) and (key.tag, key.value) in keys:
+                return key
+            keys |= {(key.tag, str(key.value))}
+        todo += [value for _, value in pairs] or parts
+    return None
 
 
 def load_toml(data: bytes | str, place: str | Path, *, remedy: str = _REMEDY) -> dict[str, Any]:
@@ -218,12 +242,12 @@ def _decoded(content: bytes, place: str | Path, most: int, line: int | None = No
         raise InputError(fault, "save it as UTF-8", where=place, line=where) from error
 
 
-def _small(data: bytes | str, place: str | Path) -> str:
-    """A text of settings, if it is short enough for the slow parsers."""
+def _small(data: bytes | str, place: str | Path, most: int = _LARGEST_SETTINGS) -> str:
+    """A text, if it is short enough for the slow parsers."""
     if isinstance(data, bytes):
-        return _decoded(data, place, _LARGEST_SETTINGS)
-    if len(data) > _LARGEST_SETTINGS:
-        raise InputError(f"more than {_LARGEST_SETTINGS >> 10} KiB", "make it smaller", where=place)
+        return _decoded(data, place, most)
+    if len(data) > most:
+        raise InputError(f"more than {most >> 10} KiB", "make it smaller", where=place)
     return data
 
 
@@ -261,11 +285,12 @@ def _has_long_number(value: Any) -> bool:
     return False
 
 
-def _without_halves(value: Any) -> Any:
+def without_halves(value: Any) -> Any:
+    """A value of JSON in which halves of surrogate pairs, which no file can hold, are replaced."""
     if isinstance(value, str):
         return _HALVES.sub("\ufffd", value)
     if isinstance(value, list):
-        return [_without_halves(each) for each in value]
+        return [without_halves(each) for each in value]
     if isinstance(value, Mapping):
-        return {_HALVES.sub("\ufffd", key): _without_halves(each) for key, each in value.items()}
+        return {_HALVES.sub("\ufffd", str(key)): without_halves(each) for key, each in value.items()}
     return value

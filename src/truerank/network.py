@@ -11,8 +11,10 @@ import atexit
 import concurrent.futures
 import email.utils
 import functools
+import http.cookiejar
 import ipaddress
 import math
+import re
 import ssl
 import threading
 import time
@@ -85,13 +87,15 @@ class HttpClient:
         headers: sent with every request.
         silence: seconds without a further byte after which an attempt ends.
         proxies: the proxies of the environment (`HTTPS_PROXY`) are used.
+        secret: a key among the headers; nothing that a server sends holds it when it is handed on.
     """
 
     def __init__(
-        self, *, headers: Mapping[str, str] | None = None, silence: float = 60.0, proxies: bool = True
+        self, *, headers: Mapping[str, str] | None = None, silence: float = 60.0, proxies: bool = True, secret: str = ""
     ) -> None:
         import httpx2
 
+        self._secret = _forms(secret) if secret else None
         self._headers = {"Accept-Encoding": "gzip, deflate", **(headers or {})}
         self._silence = silence
         try:
@@ -101,12 +105,12 @@ class HttpClient:
             )  # fmt: skip
         except (ValueError, ImportError, OSError) as error:
             raise InputError(
-                f"a proxy or certificates that cannot be used ({_words(error)})",
+                f"a proxy or certificates that cannot be used ({self._words(error)})",
                 "correct HTTP_PROXY, HTTPS_PROXY, ALL_PROXY or SSL_CERT_FILE", where="environment",
             ) from error  # fmt: skip
         # Each request says all that it sends.
         self._client.headers.clear()
-        self._client.cookies.jar.set_policy(_NO_COOKIES)
+        self._client.cookies.jar.set_policy(http.cookiejar.DefaultCookiePolicy(allowed_domains=()))
         self._lock = threading.Lock()
         self._running: set[concurrent.futures.Future[HttpAnswer]] = set()
 
@@ -155,19 +159,27 @@ class HttpClient:
                 asyncio.timeout(seconds),
                 self._client.stream(asked.method, asked.url, headers=asked.headers, content=asked.body) as response,
             ):
-                content = await _body(response, largest)
-                pairs = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw)
-                return HttpAnswer(response.status_code, tuple(pairs), content)
+                content = self._hidden((await _body(response, largest)).decode("latin-1")).encode("latin-1")
+                texts = [self._hidden(part.decode("latin-1")) for pair in response.headers.raw for part in pair]
+                return HttpAnswer(response.status_code, tuple(zip(texts[::2], texts[1::2], strict=True)), content)
         except TimeoutError as error:
             raise LateAnswerError(f"timed out after {seconds:g} s") from error
         except httpx2.TimeoutException as error:
             raise SilentError(f"timed out: {self._silence:g} s without a byte") from error
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, UnicodeError) as error:
-            raise AddressError(f"no address that can be asked ({_words(error)})") from error
+            raise AddressError(f"no address that can be asked ({self._words(error)})") from None
         except (httpx2.ConnectError, httpx2.ProxyError) as error:
-            raise NetworkError(f"no connection ({_words(error)})") from error
+            raise NetworkError(f"no connection ({self._words(error)})") from None
         except (httpx2.HTTPError, ssl.SSLError, OSError) as error:
-            raise BrokenAnswerError(f"cut off ({_words(error)})") from error
+            raise BrokenAnswerError(f"cut off ({self._words(error)})") from None
+
+    def _hidden(self, text: str) -> str:
+        """What a server sent, without the key: some repeat it in what they say of a fault."""
+        return text if self._secret is None else self._secret.sub("***", text)
+
+    def _words(self, error: BaseException) -> str:
+        # Libraries quote what came; so would the error behind this one, which is therefore not shown.
+        return " ".join(self._hidden(str(error)).split())[:160] or type(error).__name__
 
 
 def origin(url: str) -> tuple[str, str, int]:
@@ -255,23 +267,10 @@ def _window(start: bytes) -> int:
     return 47 if start[0] == 0x1F or zlib_mark else -15
 
 
-def _words(error: BaseException) -> str:
-    return " ".join(str(error).split())[:160] or type(error).__name__
-
-
-class _NoCookies:
-    """A policy that takes none and sends none."""
-
-    netscape = True
-    rfc2965 = hide_cookie2 = False
-
-    def set_ok(self, *_: Any) -> bool:
-        return False
-
-    return_ok = domain_return_ok = path_return_ok = set_ok
-
-
-_NO_COOKIES: Final[Any] = _NoCookies()
+def _forms(secret: str) -> re.Pattern[str]:
+    """A key as it is, and with signs escaped as JSON and addresses do."""
+    signs = (rf"(?:\\{{0,7}}{re.escape(sign)}|\\{{1,7}}u00{ord(sign):02x}|%{ord(sign):02x})" for sign in secret)
+    return re.compile("".join(signs), re.IGNORECASE)
 
 
 def _loop() -> asyncio.AbstractEventLoop:

@@ -149,7 +149,8 @@ def test_version_and_help(here: Ended) -> None:
     assert "irds:msmarco-document/orcas" in text
 
 
-def test_interrupt_is_130_and_the_work_stays(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_has_its_code_and_the_work_stays(sent: signal.Signals, code: int, tmp_path: Path) -> None:
     log = tmp_path / "log.tsv"
     log.write_text("".join(f"{number}\tquery number {number} of a long log\n" for number in range(40_000)))
     command = [
@@ -160,9 +161,9 @@ def test_interrupt_is_130_and_the_work_stays(tmp_path: Path) -> None:
     deadline = time.monotonic() + 60
     while not list((tmp_path / "out").rglob("*.arrow")) and time.monotonic() < deadline:
         time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     _, error = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert "continues where it stopped" in error
     assert "Traceback" not in error
     assert list((tmp_path / "out").rglob("*.arrow"))

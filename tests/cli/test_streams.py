@@ -72,7 +72,7 @@ def test_an_environment_without_what_commands_need_is_named(folder: Path) -> Non
         words, capture_output=True, text=True, check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (900 << 20, limit)),
     )  # fmt: skip
-    assert done.returncode == 70
+    assert done.returncode == 71
     assert "900 MiB of addresses" in done.stderr and done.stderr.count("\n") == 1
 
 

@@ -36,6 +36,7 @@ from truerank.judging.items import Item, Text
 from truerank.sources import annotation_logs, archive, instances
 from truerank.sources import run_tables as inputs
 from truerank.sources.grammar import parse
+from truerank.sources.recognition import read_as_given
 from truerank.vectors.encoders.weights import open_weights
 
 
@@ -214,6 +215,10 @@ grade = 1
 _LOG: Final = _jsonl({"query_id": "1", "query": "q", "shown": ["a", {"doc_id": "b", "text": "t"}], "selected": ["b"]})
 _RUN: Final = b"301 Q0 d1 1 10.5 bm25\n301 Q0 d2 2 9.5 bm25\n302\tQ0\td1\t1\t7\tbm25\n"
 _QRELS: Final = b"301 0 d1 1\n301 0 d2 0\n302 0 d1 -1\n"
+_GOLDEN: Final = (
+    b"question,expected,new,old\nhow to a?,d1,d1;d2;d3,d3;d1\nhow to b?,d2,d2;d3;d4,d4\n"
+    b'how to c?,"[""d3"", ""d5""]",d3;d1;d2,\n'
+)
 _REMOVED: Final = (
     b"query_id\tsource\ttest\ttopic_id\tfield\tsimilarity\ttype\twhy\n1\ts\tt\t301\ttitle\t0.95\tsame\tabove\n"
 )
@@ -327,6 +332,35 @@ READERS: Final = {
         ("x.csv", "x.tsv", "x.txt", "x.jsonl"),
         ((2, _QRELS), (0, b"topic_id,relevant,judged\n1,2,30\n")),
         judged_topics.topics,
+    ),
+    "what is checked": Reader(
+        ("x.csv", "x.jsonl", "x.json", "x.parquet", "x.yaml", "x.tsv", "x.txt", "x.run", "x"),
+        (
+            (0, _GOLDEN),
+            (0, b"question,new,old\na b?,0.5,0.25\nc d?,1,0\ne?,0,0\n"),
+            (0, b"system,id,score\nnew,1,0.5\nold,1,0.25\nnew,2,1\nold,2,0\n"),
+            (0, b"question,expected,hit1,hit2,hit3\na?,d1,d1,d2,d4\nb?,d2,d3,d2,d5\n"),
+            (1, _jsonl(*({"question": f"q{n}?", "expected": [f"d{n}"], "new": [f"d{n}", "d9"]} for n in range(4)))),
+            (1, _jsonl({"query_id": "1", "query": "q", "results": [{"corpus_id": "d1", "score": 0.5}]})),
+            (2, b'{"q1": {"d1": 1, "d2": 0}, "q2": {"d3": 2, "d4": 1}}'),
+            (2, b'[{"question": "a?", "expected": "d1", "new": ["d1", "d2"]}, {"question": "b?", "expected": "d2"}]'),
+            (
+                2,
+                b'{"mteb_model_meta": {"model_name": "a/b"}, "x": {"test": {"q1": {"d1": 0.5}, "q2": {"d2": 1}}}}',
+            ),
+            (
+                2,
+                b'{"task_name": "T", "mteb_version": "1.2", "scores": {"test": [{"main_score": 0.5}]}}',
+            ),
+            (3, _parquet(question=["a?", "b?"], expected=["d1", "d2"], new=[["d1"], ["d3", "d2"]])),
+            (3, _parquet(q_id=["1", "2"], doc_id=["d1", "d2"], score=[0.5, 1.0])),
+            (4, b"- question: a?\n  expected: d1\n  new: [d1, d2]\n- question: b?\n  expected: d2\n  new: [d3]\n"),
+            (6, b"1\td1\t1\n1\td2\t2\n1\td3\t3\n1\td4\t4\n2\td1\t1\n"),
+            (6, b"runid\tall\tnew\nndcg_cut_10\t1\t0.5\nndcg_cut_10\t2\t0.25\nndcg_cut_10\tall\t0.375\n"),
+            (7, _RUN),
+            (6, _QRELS),
+        ),
+        lambda spec: read_as_given([spec]),
     ),
     "removed queries": Reader(("x.removed.tsv",), ((0, _REMOVED),), _removed_before),
     "weights": Reader(("x.safetensors",), ((0, _safetensors()),), _weights),

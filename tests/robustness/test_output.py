@@ -91,7 +91,8 @@ def test_an_index_on_a_full_disk_names_the_path(
         (OSError(errno.ENOSPC, "No space left on device"), "truerank evaluate: No space left on device."),
         (OSError("5 requested and 0 written"), "truerank evaluate: 5 requested and 0 written."),
         (FileNotFoundError(errno.ENOENT, "No such file", "x"), "x: No such file."),
-        (MemoryError(), "truerank failed: there is not enough memory."),
+        (MemoryError(), "truerank: there is not enough memory."),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "truerank: there is not enough memory."),
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), "truerank evaluate: Broken pipe."),
         (BaseException("a panic"), "truerank failed: BaseException: a panic."),
     ],
@@ -106,7 +107,7 @@ def test_every_error_has_a_place(
     with pytest.raises(SystemExit) as ended:
         main(["evaluate", "--qrels", "x", "--run", "y"])
     assert capsys.readouterr().err.startswith(said)
-    assert ended.value.code == (70 if "failed" in said else 2)
+    assert ended.value.code == (70 if "failed" in said else 71 if "memory" in said else 2)
 
 
 def test_warnings_of_libraries_are_one_printable_line(

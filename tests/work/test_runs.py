@@ -194,8 +194,13 @@ def test_devices_pipes_and_links(tmp_path: Path, capfdbinary: pytest.CaptureFixt
     written(place)
     assert reader.communicate(timeout=20)[0] == b"a run\n"
     (tmp_path / "link").symlink_to("target")
-    for _ in range(2):
+    with pytest.raises(InputError, match="a file is there"):
         written(tmp_path / "link")
+    (tmp_path / "target").touch()
+    before = overwrites.set(True)
+    written(tmp_path / "link")
+    overwrites.reset(before)
+    written(tmp_path / "link")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "target").read_text() == "a run\n"
     written(Path("-"))
     assert capfdbinary.readouterr().out == b"a run\n"

@@ -196,15 +196,9 @@ def test_artifacts_are_hashed_into_the_manifest(tmp_path: Path) -> None:
     artifacts = Artifacts(tmp_path / "out")
     artifacts.json("summary.json", {"b": 1, "a": "ü"})
     artifacts.parquet("table.parquet", pl.DataFrame({"x": [1, 2]}))
-    artifacts.manifest({"command": "test"})
     artifacts.log("end")
-    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
-    assert manifest["command"] == "test"
-    assert list(manifest["artifacts"]) == ["summary.json", "table.parquet"]
     assert (tmp_path / "out/summary.json").read_bytes() == '{\n  "b": 1,\n  "a": "ü"\n}\n'.encode()
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "manifest.json", "run.log", "summary.json", "table.parquet",
-    ]  # fmt: skip
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["run.log", "summary.json", "table.parquet"]
 
 
 def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
-import polars as pl
-
 from truerank.errors import InputError
 from truerank.work.artifacts import atomic_path, opened_for_writing
 
@@ -29,12 +27,8 @@ class Target(NamedTuple):
 @contextmanager
 def written(out: Path) -> Iterator[Target]:
     """A target that becomes `out` when the block ends without an error; otherwise nothing is left."""
-    try:
-        with atomic_path(out) as temporary:
-            yield Target(temporary, out.name)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-        raise InputError(f"cannot be written ({reason})", "choose another file with --out", where=out) from error
+    with atomic_path(out) as temporary:
+        yield Target(temporary, out.name)
 
 
 def refuse_overwrite(path: Path | None, out: Path) -> None:

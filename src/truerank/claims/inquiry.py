@@ -45,6 +45,7 @@ _RANKED: Final = ("topic_id", "doc_id", "rank", "score")
 _LOOKED_UP: Final = 1_000_000
 #: Documents whose texts are compared, for the cause.
 _COMPARED: Final = 20_000
+_CHECKED: Final = ("test", "qrels", "run", "docs")
 _REMEDY: Final = "correct it; an earlier check.yaml shows the form"
 
 
@@ -109,10 +110,7 @@ class Inquiry:
 
 
 def _split(text: str, *, unnamed: bool = False) -> tuple[str, str]:
-    # Here: few checks have what needs it.
-    from truerank.judging.ratings import named_source
-
-    name, spec = named_source(text)
+    name, spec = grammar.named_source(text)
     return name or ("" if unnamed else spec.name), spec.spec
 
 
@@ -189,7 +187,10 @@ def resolved(settings: str | Path, given: Inquiry) -> Inquiry:
     if values:
         raise InputError(f"there is no option '{next(iter(values))}'", _REMEDY, where=path)
     place = given.out if given.out is not None or out is None else path.parent / str(out)
-    return understood(Inquiry(**groups, out=place, paths=paths if isinstance(paths, tuple) else (paths,)))
+    found = understood(Inquiry(**groups, out=place, paths=paths if isinstance(paths, tuple) else (paths,)))
+    if found.table is None and not any(map(found.sources.has, _CHECKED)):
+        raise InputError("names nothing to check", _REMEDY, where=path)
+    return found
 
 
 def asked(paths: Any, given: Inquiry) -> Inquiry:
@@ -372,7 +373,7 @@ def read_material(sources: ClaimSources, table: GoldenTable | None = None) -> Cl
         return ClaimMaterial(
             sources, None, {}, {}, {}, Path(table.name).stem, table.scores, repeated_scores=table.repeats
         )
-    if not any(map(sources.has, ("test", "qrels", "run", "docs"))):
+    if not any(map(sources.has, _CHECKED)):
         raise OptionError(
             "test", "nothing to check", "give a file, or `test`, `qrels` or `docs`, and `run` for a claim"
         )

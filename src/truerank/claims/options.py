@@ -56,12 +56,6 @@ class ClaimSources(Options):
     columns: Annotated[str, Flag(metavar="ROLE=COLUMN,…")] = ""
     judged_by: Annotated[Literal["people", "model"], Flag(rare=True)] = "people"
 
-    def __post_init__(self) -> None:
-        """Takes one training source as it is."""
-        if isinstance(self.train, str):
-            object.__setattr__(self, "train", (self.train,))
-        super().__post_init__()
-
     def has(self, name: str) -> bool:
         """Whether an input is there."""
         value = getattr(self, name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -19,6 +18,7 @@ from truerank.measures.zeros import lone_zeros, zeros_in_a_row
 from truerank.sources.golden_rows import first_names
 from truerank.sources.mteb_results import one_score_each
 from truerank.sources.recognition import Reading
+from truerank.text.identifiers import natural
 from truerank.text.printable import listed
 
 #: Tasks of a split that a sentence names.
@@ -112,7 +112,7 @@ def _zeros_of_failures(claim: Claim) -> dict[str, tuple[str, ...]]:
             known = (~np.isnan(others)).sum(axis=0)
             usual: Floats = np.where(known > 0, np.nansum(others, axis=0) / np.maximum(known, 1), np.nan)
         answered, zero = _in_order(claim, name), np.zeros(len(usual), np.bool_)
-        for order in (answered, sorted(answered, key=lambda place: _numbered(claim.evaluation.topics[place]))):
+        for order in (answered, sorted(answered, key=lambda place: natural(claim.evaluation.topics[place]))):
             zero[order] |= zeros_in_a_row(scores[number, order], usual[order])
         if claim.unit == "tasks":  # a topic with few relevant documents may well have 0
             zero[answered] |= lone_zeros(scores[number, answered], usual[answered])
@@ -126,10 +126,6 @@ def _in_order(claim: Claim, name: str) -> list[int]:
     places = {topic: place for place, topic in enumerate(claim.evaluation.topics)}
     own = TopicLists(claim.runs[name]).topics if claim.runs else places
     return [places[topic] for topic in own if topic in places]
-
-
-def _numbered(topic: str) -> list[str | int]:
-    return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]+)", topic)]
 
 
 def without_zeros(claim: Claim, answer: ClaimAnswer | None, every: Claim | None = None) -> ClaimAnswer | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import re
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Sequence
@@ -18,13 +21,14 @@ from truerank.errors import InputError, TruerankError
 if sys.platform != "win32":
     import resource
 
-#: Exit codes: success; what the user can mend; a fault of ours; interrupted.
-_OK, _USAGE, _INTERNAL, _INTERRUPTED = 0, 2, 70, 130
+#: Exit codes: success; what the user can mend; a fault of ours; too little memory; interrupted; ended by SIGTERM.
+_OK, _USAGE, _INTERNAL, _MEMORY, _INTERRUPTED, _TERMINATED = 0, 2, 70, 71, 130, 143
 _HALVES = re.compile(r"[\ud800-\udfff]")
 _OWN_WORDS = (
     (re.compile(r'^Command ".*?" parameter (\S+) requires an argument'), r"\1 is missing, or has no value"),
     (re.compile(r"^Unused Tokens: \[(.*)\]"), r"no option takes \1"),
 )
+_NO_MEMORY = "truerank: there is not enough memory. raise the limit (ulimit -v), or use fewer --workers."
 #: Bytes of addresses that the libraries take before any work; with less they end the process, or hang.
 _ADDRESSES = 3 << 29
 
@@ -33,7 +37,7 @@ def main(arguments: Sequence[str] | None = None, program: Program = TRUERANK) ->
     """Runs a command line and ends the process.
 
     Exit codes: 0; 1 where `--fail-on` says so; 2 for what the user can mend, with one line that says what;
-    130 when interrupted; 70 for a fault of truerank itself.
+    70 for a fault of truerank itself; 71 where the memory does not suffice; 130 when interrupted, 143 by SIGTERM.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
@@ -43,6 +47,8 @@ def main(arguments: Sequence[str] | None = None, program: Program = TRUERANK) ->
     # Modules are objects that stay: looking for garbage among them while they load finds none.
     gc.set_threshold(200_000)
     streams.prepare()
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminated)
     with warnings.catch_warnings():
         warnings.showwarning = _warned
         code = _refused(words) or _run(words, program, debug)
@@ -58,12 +64,16 @@ def _refused(words: Sequence[str]) -> int:
     limit = _ADDRESSES if sys.platform == "win32" else resource.getrlimit(resource.RLIMIT_AS)[0]
     if 0 <= limit < _ADDRESSES:
         fault = f"{limit >> 20:,} MiB of addresses are too few to load its libraries"
-        return _failed(f"truerank: {fault}. raise the limit to 4 GiB at least (ulimit -v).", _INTERNAL)
+        return _failed(f"truerank: {fault}. raise the limit to 4 GiB at least (ulimit -v).", _MEMORY)
     wrong = next((word for word in words if not word.isascii() and _HALVES.search(word)), None)
     if wrong is not None:
         remedy = "rename the file in UTF-8, or set PYTHONUTF8=1 where the locale is not UTF-8"
         return _failed(f"truerank: '{wrong}' is not UTF-8 text. {remedy}.", _USAGE)
     return 0
+
+
+def _terminated(*_: Any) -> None:
+    raise KeyboardInterrupt(signal.SIGTERM)
 
 
 def _warned(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -76,9 +86,11 @@ def _run(words: list[str], program: Program, debug: bool) -> int:
         outcome = _called(words, program)
     except TruerankError as error:
         return _failed(str(error), _USAGE, debug)
-    except KeyboardInterrupt:
-        outcome = _INTERRUPTED
+    except KeyboardInterrupt as error:
+        outcome = _TERMINATED if error.args else _INTERRUPTED
     except OSError as error:
+        if error.errno == errno.ENOMEM:
+            return _failed(_NO_MEMORY, _MEMORY, debug)
         # Those of commands name a place, so that what is left met the help.
         place = error.filename or streams.STDOUT
         if isinstance(error, BrokenPipeError) and place == streams.STDOUT:
@@ -88,15 +100,14 @@ def _run(words: list[str], program: Program, debug: bool) -> int:
         fault = error.strerror or ", ".join(str(part) for part in error.args if part is not None) or "cannot be used"
         return _failed(f"{place}: {fault}. check the path, its permissions and the free space.", _USAGE, debug)
     except MemoryError:
-        remedy = "give it more (ulimit -v, the limit of the container), or use fewer --workers"
-        return _failed(f"truerank failed: there is not enough memory. {remedy}.", _INTERNAL, debug)
+        return _failed(_NO_MEMORY, _MEMORY, debug)
     except SystemExit as ended:
         # The help met a reader that has gone. What commands call cannot end the process.
         return _OK if isinstance(ended.__context__, BrokenPipeError) else int(ended.code or 0)
     except BaseException as error:  # Rust code ends in an exception that is no Exception
         report = "run it again with --debug and report what it prints"
         return _failed(f"truerank failed: {type(error).__name__}: {error}. {report}.", _INTERNAL, debug)
-    if outcome == _INTERRUPTED:
+    if outcome in (_INTERRUPTED, _TERMINATED):
         kept = any(word.partition("=")[0] == "--out" for word in words)
         streams.put(sys.stderr, f"interrupted{'; the same command continues where it stopped' if kept else ''}\n")
     return outcome if isinstance(outcome, int) else _OK
@@ -106,14 +117,14 @@ def _called(words: list[str], program: Program) -> Any:
     """Calls the command that the words name."""
     from cyclopts import CycloptsError
 
-    from truerank.cli.building import app_for, install_completion
+    from truerank.cli.building import called, install_completion
 
     if words[:1] == ["--install-completion"]:
         return install_completion(words[1:], program)
     rare = "--help-all" in words
     words = ["--help" if word == "--help-all" else word for word in words]
     try:
-        return app_for(words, program, rare=rare)(words)
+        return called(words, program, rare=rare)
     except CycloptsError as error:
         name = program.command(words)
         place = f"{program.name} {name}" if name else program.name

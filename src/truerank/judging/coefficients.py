@@ -14,6 +14,13 @@ Level = Literal["nominal", "ordinal", "interval"]
 #: How much two answers of Cohen's kappa disagree: at all, by their distance, or by its square.
 Weighting = Literal["plain", "linear", "quadratic"]
 
+#: What the coefficients are called in tables.
+TITLES: Final = {
+    "percentage": "agreement",
+    "cohen": "Cohen's kappa",
+    "fleiss": "Fleiss' kappa",
+    "krippendorff": "Krippendorff's alpha",
+}
 _CELLS_AT_ONCE: Final = 4_000_000
 _NOTHING: Final = 1e-12
 

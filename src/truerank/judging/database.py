@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -19,11 +20,25 @@ _OF_DAMAGE: Final = ("malformed", "not a database", "decode", "corrupt", "no suc
 
 
 def connected(path: Path) -> sqlite3.Connection:
-    """A connection as stores want it: flushed at every commit, patient with other writers."""
-    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    """A connection as stores want it: flushed at every commit, patient with other writers.
+
+    Where nothing can be written, the store is read as it lies; what a writer left beside it is read too.
+    """
+    address, place = str(path), path.resolve()
+    if path.exists() and not (os.access(place, os.W_OK) and os.access(place.parent, os.W_OK)):
+        address = f"{place.as_uri()}?mode=ro" + "&immutable=1" * (not unsettled(path))
+    connection = sqlite3.connect(
+        address, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=address != str(path)
+    )
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
     return connection
+
+
+def unsettled(path: Path) -> bool:
+    """Whether a writer has left something beside the store that is not in it yet."""
+    log = path.resolve().with_name(f"{path.resolve().name}-wal")
+    return log.exists() and log.stat().st_size > 0
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""A model behind an OpenAI-compatible endpoint: requests that wait, try again, and never send a key in the clear."""
+"""A model behind an OpenAI-compatible endpoint: requests that wait, try again, and never show a key."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from truerank.options import Flag, Options, Range
 
 _LARGEST: Final = 4 << 20
 _LARGEST_FAULT: Final = 1 << 16
+#: Shorter ones are no secrets, such as EMPTY or 1: replaced in a model's answers, they would change its labels.
+_SHORTEST_KEY: Final = 6
 _AGAIN: Final = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 529))
 _NEVER: Final = frozenset((401, 402, 403, 404, 405, 407))
 
@@ -103,7 +105,8 @@ class Client:
         # It follows no redirects: they would carry the key and the texts to an address that nobody named.
         proxies = not is_this_machine(urlsplit(self.url).hostname or "")
         with needed_for("asking a model", "models"):
-            self._http = HttpClient(headers=headers, silence=patience.timeout, proxies=proxies)
+            secret = self._key if len(self._key) >= _SHORTEST_KEY else ""
+            self._http = HttpClient(headers=headers, silence=patience.timeout, proxies=proxies, secret=secret)
 
     def complete(self, messages: list[dict[str, str]]) -> Completion:
         body: dict[str, Any] = {"model": self.model, "messages": messages}

@@ -529,11 +529,9 @@ class _Topics:
         self.all: dict[str, Topic] = {}
         self._given = bool(specs)
         for spec in specs:
-            name, separator, source = spec.partition("=")
-            named = bool(separator) and not Path(spec).exists() and "?" not in name
-            found = read_topics(source if named else spec, strict=strict)
-            for topic in found.topics:
-                if named:
+            name, source = grammar.named_source(spec)
+            for topic in read_topics(source, strict=strict).topics:
+                if name:
                     self._named[name, topic.topic_id] = topic
                 else:
                     there = self.all.setdefault(topic.topic_id, topic)

@@ -19,7 +19,8 @@ from truerank.judging.schemes import BUILT_IN, Scheme, load_scheme
 from truerank.judging.store import Store, is_store
 from truerank.options import Labels, Votes
 from truerank.records import Input, Judgment
-from truerank.sources import SourceSpec, parse, read_labels, unique_names
+from truerank.sources import SourceSpec, read_labels, unique_names
+from truerank.sources.grammar import named_source
 from truerank.sources.inputs import input_of
 from truerank.text.normalising import normalise
 
@@ -479,15 +480,6 @@ def _read(files: Sequence[tuple[str, SourceSpec]]) -> list[Judgment]:
             raise InputError("no labelled record in it", "export the annotations again", where=spec.location)
         said += read
     return said
-
-
-def named_source(text: str, form: str | None = None) -> tuple[str, SourceSpec]:
-    """The annotator's name and the source of `NAME=FILE`; a file that exists as it is written is taken as it is."""
-    name, equals, rest = text.partition("=")
-    ending = f"?format={form}" if form else ""
-    if equals and rest and name.strip() and not set(name) & set("/?#") and not Path(text).exists():
-        return name.strip(), parse(rest + ending)
-    return "", parse(text + ending)
 
 
 def _key(row: Judgment) -> tuple[tuple[str, ...], tuple[str, str]]:

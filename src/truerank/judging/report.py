@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import polars as pl
 
-from truerank.core.result import Summary, shows, summarises, writes
+from truerank.core.result import Summary, summarises, writes
 from truerank.core.tables import Cell, Column, Table, group_starts
 from truerank.core.views import heads
+from truerank.errors import InputError
 from truerank.judging.agreement import AnnotatorAgreement, DefinitionAgreement, PairAgreement
-from truerank.judging.coefficients import Score
+from truerank.judging.coefficients import TITLES, Score
 from truerank.judging.exchange.exporting import LabelExport
 from truerank.judging.exchange.importing import LabelImport
 from truerank.judging.models import ModelRun
@@ -23,13 +25,6 @@ from truerank.judging.web.server import Desk
 from truerank.work.publishing import write_tables
 from truerank.work.runs import Run
 
-#: What the coefficients are called in tables.
-_TITLES: Final = {
-    "percentage": "agreement",
-    "cohen": "Cohen's kappa",
-    "fleiss": "Fleiss' kappa",
-    "krippendorff": "Krippendorff's alpha",
-}
 _WIDEST_MATRIX: Final = 12
 _LISTED: Final = 20
 
@@ -128,7 +123,23 @@ def _first(lines: Sequence[str]) -> tuple[str, ...]:
     return ("\n".join(shown),) if shown else ()
 
 
-@shows(ModelRun)
+@summarises(ModelRun)
+def _model(found: ModelRun) -> Summary:
+    tables = [] if isinstance(found, ProbeRun) and not found.asked else [model_table(found)]
+    tables += [probe_table(found)] if isinstance(found, ProbeRun) else []
+    return Summary(tuple(tables), found.json(), fault=_unanswered(found))
+
+
+def _unanswered(found: ModelRun) -> InputError | None:
+    """The fault of a run in which items were asked about and none was answered; a reason to skip is an answer."""
+    reasons = [*found.skipped, *found.failed.values()]
+    if found.labelled or not reasons or any(re.match("the model(:|$)", reason) for reason in found.skipped):
+        return None
+    asked = sum(found.skipped.values()) + len(found.failed)
+    remedy = "check endpoint, model and key; the same command asks again, with --again about skipped items too"
+    return InputError(f"none of {asked:,} items was answered ({reasons[-1]})", remedy, where="judge model")
+
+
 def model_table(found: ModelRun) -> Table:
     """The labels that a model gave and the reasons why it gave none, with their numbers."""
     rows = [(name, count) for name, count in found.labels.items()]
@@ -181,32 +192,23 @@ def _probe_notes(found: ProbeRun) -> Iterator[str]:
         yield f"{name}: {PROBES[name].about}" + (f"; {left:,} texts could not be changed." if left else ".")
 
 
-@summarises(ProbeRun)
-def _probes(found: ProbeRun) -> Summary:
-    tables = [model_table(found), probe_table(found)] if found.asked else [probe_table(found)]
-    return Summary(tuple(tables), found.json())
+def _tables(found: LabelCounts | AnnotatorAgreement) -> dict[str, Table]:
+    return label_tables(found) if isinstance(found, LabelCounts) else agreement_tables(found)
 
 
-@summarises(LabelCounts)
-def _counts(found: LabelCounts) -> Summary:
-    return Summary(tuple(label_tables(found).values()), found.json())
+def _figures(found: LabelCounts | AnnotatorAgreement) -> Summary:
+    return Summary(tuple(_tables(found).values()), found.json())
 
 
-@summarises(AnnotatorAgreement)
-def _agreement(found: AnnotatorAgreement) -> Summary:
-    return Summary(tuple(agreement_tables(found).values()), found.json())
-
-
-@writes(LabelCounts)
-def _write_counts(found: LabelCounts, job: Run) -> None:
-    write_tables(job, label_tables(found))
+def _write(found: LabelCounts | AnnotatorAgreement, job: Run) -> None:
+    write_tables(job, _tables(found))
     job.json("summary.json", found.json())
 
 
-@writes(AnnotatorAgreement)
-def _write_agreement(found: AnnotatorAgreement, job: Run) -> None:
-    write_tables(job, agreement_tables(found))
-    job.json("summary.json", found.json())
+summarises(LabelCounts)(_figures)
+summarises(AnnotatorAgreement)(_figures)
+writes(LabelCounts)(_write)
+writes(AnnotatorAgreement)(_write)
 
 
 def agreement_tables(found: AnnotatorAgreement) -> dict[str, Table]:
@@ -244,7 +246,7 @@ def _overview(found: AnnotatorAgreement) -> Table:
 def _agreement_notes(found: AnnotatorAgreement) -> tuple[str, ...]:
     lines = [f"{name}: {meaning}" for name, meaning in found.settings["definitions"].items()]
     reasons = dict.fromkeys(
-        f"{part.definition.name}, {_TITLES[name]}: {score.reason}."
+        f"{part.definition.name}, {TITLES[name]}: {score.reason}."
         for part in found.compared
         for name, score in part.scores.items()
         if score.reason
@@ -254,7 +256,7 @@ def _agreement_notes(found: AnnotatorAgreement) -> tuple[str, ...]:
 
 def _score_columns(found: AnnotatorAgreement, names: Sequence[str]) -> list[Column]:
     titles = ("value", "low", "high") if found.settings["resamples"] else ("value",)
-    return [column for name in names for column in Column.numbers(".3f", *titles, above=(_TITLES[name],))]
+    return [column for name in names for column in Column.numbers(".3f", *titles, above=(TITLES[name],))]
 
 
 def _cells(found: AnnotatorAgreement, scores: Mapping[str, Score], names: Sequence[str]) -> list[Cell]:

@@ -22,12 +22,11 @@ from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.item_sources import read_items
 from truerank.judging.items import Annotator, Item
-from truerank.judging.ratings import named_source
 from truerank.judging.schemes import Scheme, load_scheme
 from truerank.judging.store import Store
 from truerank.loading import decimal_number, whole_number
 from truerank.options import Flag, Names, Options, Range, Seed, command
-from truerank.sources.grammar import SourceSpec
+from truerank.sources.grammar import SourceSpec, named_source
 from truerank.sources.inputs import input_of, inputs_of
 from truerank.work.runs import run as started
 

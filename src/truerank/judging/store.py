@@ -19,11 +19,12 @@ from types import TracebackType
 from typing import Any, Final, cast, get_args
 
 from truerank.errors import InputError
-from truerank.judging.database import Reader, Writer, broken, connected, faults
+from truerank.judging.database import Reader, Writer, broken, connected, faults, unsettled
 from truerank.judging.items import Annotator, Disagreement, Draft, Event, Item, JudgingProgress, Kind, Role, Standing
 from truerank.judging.schemes import Scheme
 from truerank.loading import load_json, opened
 from truerank.records import Input
+from truerank.sources.compressed import checked_file
 from truerank.sources.query_files import well_formed
 from truerank.work.artifacts import digest
 from truerank.work.runs import Run, plain, run
@@ -127,10 +128,14 @@ def check_file(path: Path) -> None:
     """Raises an InputError for a file that is not a store, or one of a newer version."""
     if not path.is_file():
         raise InputError("no store there", "make one with 'truerank judge new'", where=path)
-    if not is_store(path):
+    if not is_store(checked_file(path)):
         raise InputError("is not a judging store", "give a file that 'truerank judge new' made", where=path)
     with path.open("rb") as stream:
-        version = int.from_bytes(stream.read(64)[60:64], "big")
+        head = stream.read(64)
+    version = int.from_bytes(head[60:64], "big")
+    whole, there = int.from_bytes(head[16:18], "big") * int.from_bytes(head[28:32], "big"), path.stat().st_size
+    if there < whole and not unsettled(path):
+        raise broken(f"{there:,} of {whole:,} bytes", path)
     if version > VERSION:
         raise InputError(f"a store of version {version}; this truerank knows {VERSION}", "update truerank", where=path)
 
@@ -236,6 +241,8 @@ def check_draft(draft: Draft, role: Role, path: Path) -> None:
     for name, text in (("comment", draft.comment), ("reason", draft.reason)):
         if well_formed(text) != text:
             raise InputError(f"a {name} with halves of characters", "write it again", where=path)
+        if "\0" in text:
+            raise InputError(f"a {name} with NUL characters", "leave them out", where=path)
         if len(text) > _LONGEST_COMMENT:
             raise InputError(f"a {name} of {len(text):,} characters", f"at most {_LONGEST_COMMENT:,}", where=path)
     if len(draft.token) > _LONGEST_NAME or not draft.token.isprintable():

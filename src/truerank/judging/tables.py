@@ -16,6 +16,7 @@ from truerank.judging.ratings import Ratings, RatingSource, Unit, label_inputs, 
 from truerank.judging.schemes import Scheme
 from truerank.options import Confidence, Flag, Labels, Out, command
 from truerank.sources import parse, read_topics
+from truerank.sources.grammar import named_source
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
@@ -180,13 +181,9 @@ class _Counting:
 
 def _topic_sets(topics: Mapping[str, str | Path] | Sequence[str]) -> dict[str, frozenset[str]]:
     if isinstance(topics, Mapping):
-        given = [(name, str(source)) for name, source in topics.items()]
+        given = [(name, parse(str(source))) for name, source in topics.items()]
     else:
-        given = []
-        for text in topics:
-            name, equals, rest = text.partition("=")
-            named = equals and rest and not Path(text).exists()
-            given.append((name.strip(), rest) if named else (parse(text).name, text))
+        given = [(name or spec.name, spec) for name, spec in map(named_source, topics)]
     sets: dict[str, frozenset[str]] = {}
     for name, source in given:
         if name in sets:

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -32,14 +32,17 @@ from truerank.lexical.index import (
     Longs,
     RunBuffer,
     SortedRun,
+    manifest_hash,
     term_flags,
 )
 from truerank.lexical.presets import DEFAULT_PRESET, PresetName, analyser_of
+from truerank.loading import json_file
 from truerank.options import Flag, Options, Processes, command
 from truerank.records import Document
 from truerank.sources.documents import DocumentSource, open_documents
-from truerank.work.artifacts import hash_file, installed_versions, place_of
+from truerank.work.artifacts import hash_file, installed_versions, place_of, runs_now
 from truerank.work.engines import LocalEngine, give_back, in_order
+from truerank.work.kept import RECORD
 from truerank.work.progress import Progress, Quiet
 
 __all__ = ["AnalysisOptions", "build_index", "index", "move_folder", "temporary_folder"]
@@ -50,6 +53,8 @@ _CHUNK: Final = 1 << 21
 _TERMS: Final = 1 << 20
 _FEWEST_TERMS: Final = 1 << 8
 _STRINGS: Final = 1 << 16
+#: What killed processes leave: temporary files and folders.
+_LEFT: Final = re.compile(r"\..+\.(\d+)(\.old)?\.tmp")
 
 
 class ArrayFile:
@@ -398,8 +403,7 @@ def build_index(
     target, progress = Path(out).absolute(), progress or Quiet()
     if target.is_dir() and any(target.iterdir()) and not Index.is_index(target):
         raise InputError("the folder holds something that is not an index", "choose another with `out`", where=target)
-    if target.exists() and not target.is_dir():
-        raise InputError("a file is there", "choose another name with `out`", where=target)
+    replaceable(target)
     with temporary_folder(target) as folder:
         task = BlockTask(analyser or Analyser(), parts)
         progress.start("indexing", None)
@@ -535,12 +539,8 @@ def _checked(ids: list[str], documents: DocumentSource) -> list[str]:
 
 def kept_index(source: str, folder: Path, analyser: Analyser, progress: Progress) -> Index:
     """The index that unfinished work keeps; built where it is not there, or not as it was built."""
-    try:
-        index = Index(folder)
-        if index.is_intact():
-            return index
-    except InputError:
-        pass
+    with contextlib.suppress(InputError):
+        return Index(folder)
     shutil.rmtree(folder, ignore_errors=True)
     return build_index(source, folder, analyser=analyser, progress=progress)
 
@@ -574,19 +574,20 @@ def _write_manifest(folder: Path, documents: DocumentSource, task: BlockTask) ->
         "fields": {part.name: list(part.parts) for part in task.fields},
         "files": {path.name: {"bytes": path.stat().st_size, "sha256": hash_file(path)} for path in files},
     }
-    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps({**manifest, "sha256": manifest_hash(manifest)}, indent=2, ensure_ascii=False) + "\n"
     (folder / "manifest.json").write_text(text, encoding="utf-8")
 
 
 @contextlib.contextmanager
 def temporary_folder(target: Path) -> Iterator[Path]:
     """A folder beside the target that is gone afterwards; those that killed builds left behind are removed."""
+    target = target.resolve()
     folder = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         for stale in target.parent.glob(f".{target.name}.*.tmp"):
-            owner = re.fullmatch(r".*\.(\d+)(\.old)?\.tmp", stale.name)
-            if owner is None or _runs(int(owner[1])):
+            owner = _LEFT.fullmatch(stale.name)
+            if owner is None or (int(owner[1]) != os.getpid() and runs_now(int(owner[1]))):
                 continue
             if owner[2] and not target.exists():
                 stale.rename(target)  # killed between moving the old index away and the new one into its place
@@ -604,18 +605,32 @@ def temporary_folder(target: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return process != os.getpid()
+def replaceable(target: Path, names: Collection[str] = ()) -> Path:
+    """The folder that may be replaced as a whole, links followed: it holds what its manifest names and these files."""
+    if os.path.lexists(target) and not target.is_dir():
+        raise InputError("a file or a broken link is there", "choose another name with `out`", where=target)
+    known = {*names, *_named(target)}
+    for path in sorted(target.iterdir()) if target.is_dir() else ():
+        if path.is_dir() and not path.is_symlink() and _named(path):
+            replaceable(path)
+        elif path.name.removesuffix(RECORD) not in known and not _LEFT.fullmatch(path.name):
+            fault = "is not of the index here, and would be lost with it"
+            raise InputError(fault, "move it, or choose another folder with `out`", where=path)
+    return target.resolve()
+
+
+def _named(folder: Path) -> set[str]:
+    """The files that the manifest of a folder names, and the manifest itself."""
+    named: set[str] = set()
+    for name in ("manifest.json", "features.json"):
+        with contextlib.suppress(InputError, TypeError, KeyError):
+            named |= {name, *json_file(folder / name)["files"]}
+    return named
 
 
 def move_folder(folder: Path, target: Path) -> None:
     """Gives a temporary folder its name, in place of what is there."""
+    target = replaceable(target, [path.name for path in folder.iterdir()])
     old = folder.with_suffix(".old.tmp")
     if target.exists():
         target.rename(old)

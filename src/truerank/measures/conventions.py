@@ -405,7 +405,9 @@ class ConventionScorer:
             first, past = _LINES[judgments.name](len(qrels))
             qrels = qrels[first:past]
         elif judgments is not None and judgments.name == "retrieved":
-            qrels = qrels.join(results, on=["topic_id", "doc_id"], how="semi", maintain_order="left")
+            retrieved = qrels.join(results, on=["topic_id", "doc_id"], how="semi", maintain_order="left")
+            # Of no judgments there is no score.
+            qrels = retrieved if len(retrieved) else qrels
         return results, qrels
 
     def _judged(self, ranked: Sequence[Alternative | None]) -> _Judged:

@@ -39,6 +39,7 @@ from truerank.sources.notebook import frame_of
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.recognition import read_as_given
 from truerank.sources.runs import RUN_SCHEMA
+from truerank.text.identifiers import likely_cause
 from truerank.text.printable import listed
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
@@ -245,20 +246,19 @@ def explain(
             raise OptionError("qrels", "no judgments", "give those that the run was scored by")
         siblings = other_qrels or _siblings(qrels, "qrels")
         beside = other_run or _siblings(runs[0], "run")
+        judged = _read(qrels, "qrels")
         scorer = ConventionScorer(
-            _read(qrels, "qrels"),
-            _read(runs[0], "run"),
+            judged,
+            _run_of(runs[0], judged),
             previous=None if previous_qrels is None else _read(previous_qrels, "qrels"),
             other_qrels=dict(_readable(siblings, lambda one: _read(one, "qrels"), strict=bool(other_qrels))),
             other_runs=dict(_readable(beside, lambda one: _read(one, "run"), strict=bool(other_run))),
         )
-        found = explanation(
-            scorer,
-            _reported(options),
-            options,
-            names=(_named(qrels), _named(runs[0])),
-            progress=progress or Quiet(),
-        )
+        reported, names = _reported(options), (_named(qrels), _named(runs[0]))
+        for one in reported:
+            if one.topics is not None:
+                _check_topics(pl.Series([*one.topics]), judged, "reported scores")
+        found = explanation(scorer, reported, options, names=names, progress=progress or Quiet())
     if out is not None:
         inputs = inputs_of(
             qrels=qrels, run=runs, previous_qrels=previous_qrels, other_qrels=list(siblings), other_run=list(beside)
@@ -300,8 +300,8 @@ def _divergence_of(qrels: Any, runs: Sequence[Any], options: ExplainOptions) -> 
     if tables:
         frames = [next(iter(one.scores.values())) for one in tables]
         return score_divergence(frames[0], frames[1], names, options.measure)
-    left, right = (_read(one, "run") for one in runs)
     judged = None if qrels is None else _read(qrels, "qrels")
+    left, right = (_run_of(one, judged) for one in runs)
     return run_divergence(left, right, names, qrels=judged, measure=options.measure, rel=options.rel)
 
 
@@ -311,6 +311,21 @@ def _read(source: Any, noun: str) -> pl.DataFrame:
         return read_qrels_frame(str(source)) if noun == "qrels" else pl.concat(run_frames(source))
     schema, number = (QREL_SCHEMA, "relevance") if noun == "qrels" else (RUN_SCHEMA, "score")
     return frame_of(source, schema, number)
+
+
+def _run_of(source: Any, judged: pl.DataFrame | None) -> pl.DataFrame:
+    run = _read(source, "run")
+    if judged is not None:
+        _check_topics(run["topic_id"].unique(maintain_order=True), judged, _named(source))
+    return run
+
+
+def _check_topics(topics: pl.Series, judged: pl.DataFrame, where: str) -> None:
+    """Refuses topics of which none is judged: there is no score to explain."""
+    asked = judged["topic_id"].unique(maintain_order=True)
+    if not topics.is_in(asked.implode()).any():
+        fault = f"none of its {len(topics):,d} topics is judged{likely_cause(topics, asked)}"
+        raise InputError(fault, "give results and judgments of the same topics, with the same ids", where=where)
 
 
 def _siblings(source: Any, noun: str) -> tuple[str, ...]:

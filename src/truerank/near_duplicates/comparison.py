@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,7 +35,7 @@ from truerank.near_duplicates.sketches import Documents, Sketches, boilerplate, 
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.engines import Engine, LocalEngine, RayEngine, give_back, processors
 from truerank.work.jobs import Job, opened
-from truerank.work.kept import all_whole, is_whole
+from truerank.work.kept import all_whole, forget_all, is_whole
 from truerank.work.runs import plain
 
 #: Relations of documents by number.
@@ -315,8 +314,7 @@ def _compare(plan: ComparisonPlan, job: Job, passages: Iterable[str] = ()) -> tu
     sides = [[*side.sizes, side.shingles, side.empty] for side in plan.sides]
     parts = [path for path in plan.folder.iterdir() if not path.name.endswith("sketches")]
     if not all_whole(parts):
-        for part in parts:
-            shutil.rmtree(part) if part.is_dir() else part.unlink()
+        forget_all(parts)
     claim(plan.folder, {"format": _FORMAT, "options": plain(plan.options), "sides": sides, "crowd": plan.crowd})
     plan.write_sizes()
     plan.write_boilerplate(passages)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import shutil
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from truerank.text.normalising import normalise
 from truerank.work.artifacts import digest
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
-from truerank.work.kept import keep_json, keep_text, kept_json, kept_text
+from truerank.work.kept import forget_all, keep_json, keep_text, kept_json, kept_text
 
 #: What fewer documents share is not boilerplate, however small the collection.
 _LEAST: Final = 10
@@ -252,7 +251,7 @@ def claim(folder: Path, identity: Mapping[str, Any]) -> None:
     if known is None:
         if path.is_file():
             # Nobody knows whose work this is.
-            shutil.rmtree(folder)
+            forget_all([folder])
         keep_text(path, mark)
     elif known != mark:
         raise InputError("work with other documents or options", "give each work a folder of its own", where=folder)

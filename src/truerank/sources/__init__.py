@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from typing import TYPE_CHECKING
 
 from truerank.lazy import lazily
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from truerank.sources.runs import read_run, read_run_frame, run_frames
     from truerank.sources.topics import TopicSet, read_topics, read_variants, with_variants
 
+# Of a cell in characters, for all who read tables: by default no text of 22,000 words is read.
+csv.field_size_limit(max(csv.field_size_limit(), 1 << 26))
 __getattr__, __dir__ = lazily(__name__, __file__)
 
 __all__ = [

@@ -22,6 +22,7 @@ import polars as pl
 
 from truerank.arrays import SPREAD, Hashes, mixed
 from truerank.core.plain import picked
+from truerank.loading import whole_number
 
 _FILE: Final = "benchmarks.json"
 #: Cells of the tables of sums: of topics and of judgments; half as many differences can mostly be read from them. Each
@@ -284,7 +285,8 @@ def _rounded(value: float) -> int:
 
 def _by_topics(ids: Sequence[str], gallery: Sequence[Mapping[str, Any]]) -> Found | None:
     """The one benchmark with these topic ids."""
-    if all(one.isdecimal() for one in ids) and int(max(ids, key=int)) - int(min(ids, key=int)) < len(ids):
+    numbers = [whole_number(one) for one in ids]
+    if None not in numbers and max(numbers) - min(numbers) < len(ids):  # type: ignore[type-var,operator]
         return None
     own = [one for one in gallery if one["topics"]]
     whole = _digest(topic_keys(ids))

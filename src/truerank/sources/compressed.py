@@ -7,7 +7,6 @@ import difflib
 import hashlib
 import lzma
 import re
-import shutil
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -61,6 +60,8 @@ def checked_file(path: Path) -> Path:
         raise InputError(f"cannot be opened ({fault})", "check the path", where=path) from error
     if str(path).startswith(("irds:", "hf:")):
         raise InputError("a data set, not a file", "give it by an option: --test, --qrels, --docs, --train", where=path)
+    if path.is_symlink():
+        raise InputError(f"a link to {path.readlink()} that leads nowhere", "correct the link", where=path)
     raise InputError("no such file", _nearest(path), where=path)
 
 
@@ -79,19 +80,23 @@ def chunks(path: Path, size: int = 0) -> Iterator[bytes]:
         size: how many bytes a piece has at least where the file is not compressed; then it goes on to the end of a line
             if that is near. 0 for about 1 MiB, wherever that ends.
     """
-    checked_file(path)
+    with _reading(path) as stream:
+        start = stream.read(16)
+        stream.seek(0)
+        for pattern, method, decompressor in _MAGIC:
+            if pattern.match(start):
+                raw = iter(lambda: stream.read(_COMPRESSED_CHUNK), b"")
+                yield from _joined(_unfold(raw, decompressor, method, path))
+                return
+        while piece := stream.read(_to_line_end(stream, size) if size else _CHUNK):
+            yield piece
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[BinaryIO]:
     try:
-        with path.open("rb") as stream:
-            start = stream.read(16)
-            stream.seek(0)
-            for pattern, method, decompressor in _MAGIC:
-                if pattern.match(start):
-                    yield from _joined(
-                        _unfold(iter(lambda: stream.read(_COMPRESSED_CHUNK), b""), decompressor, method, path)
-                    )
-                    return
-            while piece := stream.read(_to_line_end(stream, size) if size else _CHUNK):
-                yield piece
+        with checked_file(path).open("rb") as stream:
+            yield stream
     except OSError as error:
         raise InputError(
             f"cannot be read ({error.strerror or error})", "check the disk or copy it again", where=path
@@ -142,15 +147,11 @@ def plain_file(path: Path) -> Iterator[Path]:
     if is_plain(path):
         yield path
         return
-    folder = Path(tempfile.mkdtemp(prefix="truerank-"))
-    try:
-        copy = folder / "unfolded"
+    with tempfile.TemporaryDirectory(prefix="truerank-", ignore_cleanup_errors=True) as folder:
+        copy = Path(folder) / "unfolded"
         with copy.open("wb") as target:
-            for piece in chunks(path):
-                target.write(piece)
+            target.writelines(chunks(path))
         yield copy
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def fingerprint(path: Path) -> str:
@@ -159,14 +160,9 @@ def fingerprint(path: Path) -> str:
 
 
 def _fingerprint(path: Path) -> str:
-    try:
-        with checked_file(path).open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256")
-            return f"sha256:{digest.hexdigest()};bytes={stream.tell()}"
-    except OSError as error:
-        raise InputError(
-            f"cannot be read ({error.strerror or error})", "check the disk or copy it again", where=path
-        ) from error
+    with _reading(path) as stream:
+        digest = hashlib.file_digest(stream, "sha256")  # type: ignore[arg-type]
+        return f"sha256:{digest.hexdigest()};bytes={stream.tell()}"
 
 
 def _unfold(raw: Iterator[bytes], make: Callable[[], Any], method: str, path: Path) -> Iterator[bytes]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import csv
 import io
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,9 +19,10 @@ from typing import Any, Final
 import polars as pl
 
 from truerank.errors import InputError, TwoReadingsError
-from truerank.loading import json_file
+from truerank.loading import LARGEST, load_json, load_yaml, without_halves
 from truerank.sources import compressed, formats
 from truerank.sources.golden_words import ID, QUESTION, joined, words_of
+from truerank.sources.lines import whole_bytes
 from truerank.sources.pair_tables import is_missing, polars_frame
 from truerank.sources.rows import rows as read_rows
 from truerank.sources.tool_results import measure_columns
@@ -93,8 +93,8 @@ def json_cell(cell: Any) -> Any:
         return cell.tolist()
     if isinstance(cell, str) and cell.strip()[:1] in ("[", "{"):
         try:
-            return json.loads(cell)
-        except ValueError:
+            return without_halves(load_json(cell, "a cell"))
+        except InputError:
             try:
                 return ast.literal_eval(cell.strip())
             except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -153,8 +153,13 @@ def _file(path: Path) -> GoldenRows:
             read = list(read_rows(path, form))
             if len(read) == 1 and form == "jsonl" and (whole := _of_json(path)):
                 return whole
-            return of_rows(path.name, path, [row.values for row in read], [row.line for row in read])
-    text, remarks = _text(b"".join(compressed.chunks(path)))
+            return of_rows(
+                path.name,
+                path,
+                [without_halves(row.values) for row in read],
+                [row.line for row in read],
+            )
+    text, remarks = _text(whole_bytes(path))
     if text.lstrip()[:1] == "<":
         raise InputError("this is HTML or XML, not a table", "save the table itself as CSV", where=path, line=1)
     return _lines(path, text, remarks)
@@ -171,6 +176,8 @@ def _of_workbook(path: Path) -> GoldenRows:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         sheets = {sheet.title: [list(row) for row in sheet.values] for sheet in book.worksheets}
         book.close()
+    except MemoryError:
+        raise
     except Exception as error:
         # openpyxl raises whatever its parsers raise.
         fault = f"an Excel file that cannot be read ({type(error).__name__})"
@@ -186,13 +193,8 @@ def _of_workbook(path: Path) -> GoldenRows:
 
 
 def _yaml(path: Path) -> Any:
-    import yaml
-
-    try:
-        return yaml.safe_load(b"".join(compressed.chunks(path)))
-    except yaml.YAMLError as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"no valid YAML ({reason})", "correct the file", where=path) from error
+    data = whole_bytes(path)
+    return load_yaml(data, path, lambda loader, node: loader.construct_document(node), most=LARGEST)
 
 
 def is_settings(path: Path) -> bool:
@@ -202,7 +204,7 @@ def is_settings(path: Path) -> bool:
 
 def _of_json(path: Path) -> GoldenRows | None:
     """The rows of one JSON value that is not a plain list of records."""
-    value = json_file(path)
+    value = without_halves(load_json(whole_bytes(path), path))
     if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
         return None
     rows, remarks = _records(value, path.name.partition(".")[0])

@@ -28,7 +28,7 @@ from truerank.sources.golden_words import (
     words_of,
 )
 
-_NUMBERED: Final = re.compile(r"(.*?)[ _.-]?(\d+)")
+_NUMBERED: Final = re.compile(r"(.*?)[ _.-]?(\d{1,9})")
 
 
 def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenRows, dict[str, tuple[str, ...]]]:

@@ -28,6 +28,8 @@ ENDINGS: Final = frozenset((
     ".gz", ".zst", ".bz2", ".xz", ".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".txt", ".trec", ".xml",
     ".run", ".qrels",
 ))  # fmt: skip
+#: How a source begins that has no name before it.
+_PLACE: Final = re.compile(r"[/.]|(irds|hf):")
 _HUGGING_FACE = re.compile(
     r"(?P<repo>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w.-]+))?(?:/(?P<config>[^:#]+))?(?::(?P<split>[^:#]+))?(?:#(?P<column>.+))?"
 )
@@ -93,6 +95,15 @@ def parse(spec: str) -> SourceSpec:
     if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", text):
         raise InputError(f"sources of the kind {scheme}:// are not read", "download it and give its path", where=spec)
     return _file(text, spec)
+
+
+def named_source(text: str, form: str | None = None) -> tuple[str, SourceSpec]:
+    """The name and the source of `NAME=SRC`, read in a format; without a name "". A path that exists is a path."""
+    name, _, rest = text.partition("=")
+    ending, path = f"?format={form}" if form else "", re.split("[?#]", text)[0]
+    if name.strip() and rest and path.startswith(f"{name}=") and not _exists(path) and not _PLACE.match(name):
+        return name.strip(), parse(rest + ending)
+    return "", parse(text + ending)
 
 
 def unique_names(specs: Sequence[SourceSpec]) -> tuple[str, ...]:

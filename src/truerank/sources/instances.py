@@ -25,6 +25,7 @@ from truerank.sources.lines import numbered_lines
 from truerank.sources.query_files import well_formed
 from truerank.sources.rows import Row, rows
 from truerank.sources.topics import read_topics
+from truerank.text.printable import counted
 from truerank.work.artifacts import written_by
 
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -235,7 +236,7 @@ class InstanceSource:
             raise InputError(fault, "name the texts with `topics` and `docs`", where=path, line=head[0][0])
         for line, row in chain(head, cells):
             if len(row) != 3:
-                fault = f"{len(row)} columns instead of three"
+                fault = f"{counted(len(row), 'column')} instead of three"
                 raise InputError(fault, "write query, relevant, non-relevant", where=path, line=line)
             query, relevant, nonrelevant = (cell.strip() for cell in row)
             if as_ids:

@@ -194,7 +194,12 @@ def _are_texts(name: str, noun: Noun, values: Sequence[str | Path]) -> bool:
 
 
 def _may_be_text(value: str | Path) -> bool:
-    return isinstance(value, str) and len(value.split()) > 1 and not os.path.exists(value)  # noqa: PTH110
+    return isinstance(value, str) and len(value.split()) > 1 and not _exists(value)
+
+
+def _exists(text: str) -> bool:
+    """Whether a path is there, also one with a name before it: NAME=PATH; never true for texts that no path can be."""
+    return os.path.exists(text) or os.path.exists(text.partition("=")[2])  # noqa: PTH110
 
 
 def _is_source(value: str | Path) -> bool:
@@ -202,7 +207,7 @@ def _is_source(value: str | Path) -> bool:
     if isinstance(value, Path) or text.partition(":")[0] in get_args(Scheme):
         return True
     bare = text.partition("?")[0].partition("#")[0]
-    return PurePath(bare).suffix.lower() in ENDINGS or os.path.exists(text)  # noqa: PTH110 - false for texts that no path can be
+    return PurePath(bare).suffix.lower() in ENDINGS or _exists(text)
 
 
 def _is_list_of_values(noun: Noun, value: Any) -> bool:
@@ -244,7 +249,8 @@ def _written(option: str, noun: Noun, name: str, value: Any) -> str:
     content = "".join(f"{line}\n" for line in lines).encode()
     folder = _folder() / hashlib.sha256(content).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name.replace('/', '-')}.{ending}"
+    # Names of files have 255 bytes at most.
+    path = folder / f"{name.replace('/', '-').encode()[:240].decode(errors='ignore')}.{ending}"
     # Another thread, or a process that was forked, may read or write what has the same content.
     if not path.exists():
         draft = folder / f".{os.getpid()}-{threading.get_ident()}"

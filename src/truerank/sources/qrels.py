@@ -18,6 +18,7 @@ from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import byte_blocks, decoded
 from truerank.sources.pair_tables import parquet_pairs, refuse_repeat
 from truerank.sources.sharing import shared_frames
+from truerank.text.printable import counted
 
 #: The columns of judgments as a frame.
 QREL_SCHEMA: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Int32}
@@ -178,7 +179,10 @@ def _values(cells: list[str], path: Path, line: int) -> tuple[str, str, int]:
 def _qrel(cells: list[str], path: Path, line: int) -> Qrel:
     if len(cells) not in (3, 4):
         raise InputError(
-            f"{len(cells)} columns instead of 4", "write topic, iteration, document, relevance", where=path, line=line
+            f"{counted(len(cells), 'column')} instead of 4",
+            "write topic, iteration, document, relevance",
+            where=path,
+            line=line,
         )
     topic, iteration, document, relevance = cells if len(cells) == 4 else (cells[0], "0", *cells[1:])
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any, Final, Literal
 import polars as pl
 
 from truerank.errors import InputError, TwoReadingsError
+from truerank.loading import load_json, whole_number
 from truerank.sources import compressed, formats
 from truerank.sources.folders import FolderContent, folder_content
 from truerank.sources.golden import GoldenTable, merged_tables, read_golden
@@ -32,8 +32,10 @@ from truerank.sources.golden_joins import (
 from truerank.sources.golden_roles import HalfError, NumbersError
 from truerank.sources.golden_rows import first_names, is_settings, opened_rows
 from truerank.sources.golden_shapes import unfolded
+from truerank.sources.lines import numbered_lines
 from truerank.sources.mteb_results import counted_splits, is_mteb_result, read_mteb_results, task_scores
 from truerank.sources.notebook import source_of
+from truerank.sources.rows import parquet_frames
 from truerank.sources.tool_results import tool_result
 from truerank.text.printable import and_more, listed
 
@@ -331,8 +333,7 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
 def _of_commented_run(path: Path) -> Mapping[str, Mapping[str, float]]:
     """A run with lines that begin with "#", which the form of TREC does not have."""
     found: dict[str, dict[str, float]] = {}
-    text = b"".join(compressed.chunks(path)).decode("utf-8", "replace")
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line, _ in numbered_lines(path):
         cells = line.split()
         if not cells or (cells[0].startswith("#") and not _RUN.fullmatch(line.strip())):
             continue
@@ -349,20 +350,19 @@ def _of_commented_run(path: Path) -> Mapping[str, Mapping[str, float]]:
 def _counts_up(lines: Sequence[str]) -> bool:
     """Whether the last column of the first topic is 1, 2, 3 and so on."""
     rows = [line.split() for line in lines]
-    first = [int(row[2]) for row in rows if row[0] == rows[0][0]]
+    first = [whole_number(row[2]) for row in rows if row[0] == rows[0][0]]
     return len(first) > _FEWEST_RANKS and first == list(range(1, len(first) + 1))
 
 
 def _of_ranks(path: Path) -> Mapping[str, Mapping[str, float]]:
     found: dict[str, dict[str, float]] = {}
-    text = b"".join(compressed.chunks(path)).decode("utf-8", "replace")
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line, _ in numbered_lines(path):
         cells = line.split()
         if not cells:
             continue
-        if len(cells) != 3 or not cells[2].isdecimal() or not int(cells[2]):
+        if len(cells) != 3 or not (rank := whole_number(cells[2])):
             raise InputError("a line that is not topic, document and rank", "correct it", where=path, line=number)
-        found.setdefault(cells[0], {})[cells[1]] = 1 / int(cells[2])
+        found.setdefault(cells[0], {})[cells[1]] = 1 / rank
     return found
 
 
@@ -380,7 +380,7 @@ def _records(path: Path, sample: Sequence[str]) -> Reading | None:
         return Reading(str(path), "documents" if documents else "questions", "records of TREC")
     try:
         records = _first_records(path, form, sample)
-    except (ValueError, csv.Error, InputError, pl.exceptions.PolarsError):
+    except (csv.Error, InputError):
         records = []
     names = {str(key).lower() for one in records for key in (one if isinstance(one, dict) else ("",))}
     if names == _BEIR:
@@ -408,9 +408,9 @@ def _of_beir(path: Path) -> Mapping[str, Mapping[str, float]]:
 
 def _first_records(path: Path, form: str, sample: Sequence[str]) -> list[Any]:
     if form == "jsonl":
-        return [json.loads(line) for line in sample]
+        return [load_json(line, path) for line in sample]
     if form == "parquet":
-        return pl.scan_parquet(path, glob=False).head(_LINES).collect().to_dicts()
+        return next((frame.head(_LINES).to_dicts() for frame in parquet_frames(path, size=_LINES)), [])
     if form not in ("csv", "tsv") or not sample:
         return []
     head = next(csv.reader(sample[:1], delimiter="\t" if form == "tsv" else ","))

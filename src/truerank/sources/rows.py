@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,6 @@ from truerank.sources import columns, compressed
 from truerank.sources.grammar import SOURCES
 from truerank.sources.lines import decoded, line_blocks
 
-_FIELD_LIMIT: Final = 1 << 26
 _PARQUET_ROWS: Final = 1 << 16
 _REMEDY: Final = "correct the line, or download the file again"
 
@@ -84,7 +84,7 @@ def _other_rows(path: Path, form: str) -> Iterator[Row]:
                     fault = f"the format '{form}' gives a {type(values).__name__} for a record"
                     raise InputError(fault, "its reader must give mappings", where=path, line=number)
                 yield Row(number, values)
-    except TruerankError:
+    except (TruerankError, MemoryError):
         raise
     except Exception as error:  # a reader of others can fail in any way
         fault = f"cannot be read as '{form}' after {number} records ({type(error).__name__}: {error})"
@@ -168,18 +168,28 @@ def _named_values(value: Any, path: Path, line: int) -> Mapping[str, Any]:
 
 
 def _csv_rows(path: Path, strict: bool, quoted: bool) -> Iterator[Row]:
-    source = _CsvLines(path, strict)
-    header = source.first()
-    delimiter = (columns.csv_header(header) or max((",", ";", "\t"), key=header.count)) if quoted else "\t"
-    csv.field_size_limit(max(csv.field_size_limit(), _FIELD_LIMIT))
+    mended: list[int] = []
+
+    def lines() -> Iterator[str]:
+        for block in line_blocks(path, strict=strict):
+            for offset, text in enumerate(block.lines):
+                if offset in block.repaired:
+                    mended.append(block.first + offset)
+                yield text + "\n"
+
+    source = lines()
+    header = next(source, "")
+    delimiter = (columns.csv_header(header.rstrip("\n")) or max((",", ";", "\t"), key=header.count)) if quoted else "\t"
     reader = csv.reader(
-        source, delimiter=delimiter, strict=quoted, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    )
+        itertools.chain([header], source), delimiter=delimiter, strict=quoted,
+        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+    )  # fmt: skip
     begins, names = 1, None
     try:
         for cells in reader:
             line, begins = begins, reader.line_num + 1
-            repaired = source.take_repaired()
+            repaired = bool(mended)
+            mended.clear()
             if names is None:
                 names = [name.strip() for name in cells]
                 if twice := [name for name, count in Counter(names).items() if name and count > 1]:
@@ -191,37 +201,6 @@ def _csv_rows(path: Path, strict: bool, quoted: bool) -> Iterator[Row]:
         raise InputError(
             f"no valid CSV ({error})", "quote texts that hold quotes or line ends", where=path, line=begins
         ) from error
-
-
-class _CsvLines:
-    """The lines of a file as the csv module wants them, with their ends; remembers whether one was repaired."""
-
-    def __init__(self, path: Path, strict: bool) -> None:
-        self._lines = self._read(path, strict)
-        self._repaired = False
-        self._pending: list[str] = []
-
-    def first(self) -> str:
-        """The first line, which stays in the stream."""
-        self._pending = [next(self._lines, "")]
-        return self._pending[0].rstrip("\n")
-
-    def take_repaired(self) -> bool:
-        """Whether a line since the last call was repaired."""
-        repaired, self._repaired = self._repaired, False
-        return repaired
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        return self._pending.pop() if self._pending else next(self._lines)
-
-    def _read(self, path: Path, strict: bool) -> Iterator[str]:
-        for block in line_blocks(path, strict=strict):
-            for offset, text in enumerate(block.lines):
-                self._repaired |= offset in block.repaired
-                yield text + "\n"
 
 
 _BLANKS: Final = b" \t\r\n"

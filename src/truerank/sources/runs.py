@@ -20,6 +20,7 @@ from truerank.sources.distinct import pair_records
 from truerank.sources.lines import metadata_header
 from truerank.sources.pair_tables import parquet_pairs, refuse_repeat
 from truerank.sources.sharing import is_shared, shared_frames
+from truerank.text.printable import counted
 
 #: The columns of a run as a frame.
 RUN_SCHEMA: Final[dict[str, Any]] = {
@@ -136,7 +137,7 @@ def _rows(path: Path) -> Iterator[RunRow]:
 
 def _row(cells: list[str], path: Path, line: int) -> RunRow:
     if len(cells) != 6:
-        raise InputError(f"{len(cells)} columns instead of 6", _REMEDY, where=path, line=line)
+        raise InputError(f"{counted(len(cells), 'column')} instead of 6", _REMEDY, where=path, line=line)
     topic, _, document, rank, score, tag = cells
     try:
         row = RunRow(topic, document, int(rank), float(score), tag)

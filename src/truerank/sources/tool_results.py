@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -10,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-import polars as pl
-
 from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.sources import compressed
+from truerank.sources.rows import parquet_columns, parquet_frames, rows
 
 #: Rows of a report that hold the mean over all topics.
 SUMMARY_TOPICS: Final = frozenset(("all", "mean", "average"))
@@ -58,7 +56,7 @@ def tool_result(path: Path, lines: Sequence[str]) -> ToolResult | None:
 def _tool_result(path: Path, lines: Sequence[str]) -> ToolResult | None:
     head = compressed.head(path)[:4096]
     if path.suffix == ".json":
-        if b'"mteb_model_meta"' in head:
+        if b'"mteb_model_meta"' in head and head.lstrip()[:1] == b"{":
             return _mteb_predictions(path)
         if b'"stat_test"' in head and b'"model_names"' in head:
             raise InputError("a report of ranx: means over all topics", "give the runs and the judgments", where=path)
@@ -69,9 +67,9 @@ def _tool_result(path: Path, lines: Sequence[str]) -> ToolResult | None:
             return graded(value)
     if path.suffix == ".jsonl" and lines and b'"corpus_id"' in head:
         return _predictions(path)
-    if path.suffix == ".parquet" and list(pl.read_parquet_schema(path)) == ["q_id", "doc_id", "score"]:
+    if path.suffix == ".parquet" and parquet_columns(path) == ["q_id", "doc_id", "score"]:
         by_topic: dict[str, dict[str, float]] = {}
-        for topic, doc, score in pl.read_parquet(path).iter_rows():
+        for topic, doc, score in (row for frame in parquet_frames(path) for row in frame.iter_rows()):
             by_topic.setdefault(str(topic), {})[str(doc)] = score
         return graded(by_topic, "the columns q_id, doc_id and score of ranx")
     if lines and lines[0].split(",")[:2] == ["epoch", "steps"]:
@@ -102,20 +100,15 @@ def _mteb_predictions(path: Path) -> ToolResult | None:
 def _predictions(path: Path) -> ToolResult | None:
     """`{"query_id": …, "query": …, "results": [{"corpus_id": …, "score": …}]}` in each line."""
     numbers: dict[str, dict[str, float]] = {}
-    text = b"".join(compressed.chunks(path)).decode("utf-8", "replace")
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
+    for number, record, _ in rows(path, "jsonl"):
         try:
-            record = json.loads(line)
             own = {str(one["corpus_id"]): float(one["score"]) for one in record["results"]}
             topic = str(record["query_id"])
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, OverflowError):
             if number == 1:
                 return None
-            raise InputError(
-                "not a prediction of sentence-transformers", "write it again", where=path, line=number
-            ) from None
+            fault = "not a prediction of sentence-transformers"
+            raise InputError(fault, "write it again", where=path, line=number) from None
         if topic in numbers:
             raise InputError(f"query {topic} appears twice", "keep one of its lines", where=path, line=number)
         numbers[topic] = own
@@ -126,11 +119,10 @@ def graded(value: Any, why: str = "") -> ToolResult | None:
     """Judgments or a run as one object: numbers by topic and document, as BEIR and ranx write them."""
     if not isinstance(value, dict) or not _is_numbers(value):
         return None
-    rows = list(value.values())
-    keys = [set(row) for row in rows]
+    keys = [set(row) for row in value.values()]
     # A table has much the same keys in every row; a document that is retrieved for every topic is not a column.
     few = len(set.union(*keys)) <= 2 * max(map(len, keys))
-    if len(rows) > 1 and set.intersection(*keys) and few:
+    if len(keys) > 1 and set.intersection(*keys) and few:
         return None if not why else _told(value, why)
     return _told(value, why)
 

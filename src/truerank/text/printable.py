@@ -20,6 +20,11 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join((*filter(None, [", ".join(names[:-1])]), *names[-1:]))
 
 
+def counted(number: int, noun: str, several: str = "") -> str:
+    """`1 item`, `2,000 items`."""
+    return f"{number:,d} {noun if number == 1 else several or noun + 's'}"
+
+
 def first_few(names: Sequence[str], most: int) -> str:
     """`a, b …`, where there are more than so many."""
     return ", ".join(names[:most]) + (" …" if len(names) > most else "")

@@ -135,12 +135,12 @@ def _remove_left_over(path: Path) -> None:
     start, end = f".{path.name}.", ".tmp"
     for one in os.scandir(path.parent):
         number = one.name[len(start) : -len(end)]
-        if one.name.startswith(start) and one.name.endswith(end) and number.isdecimal() and not _runs(int(number)):
+        if one.name.startswith(start) and one.name.endswith(end) and number.isdecimal() and not runs_now(int(number)):
             with contextlib.suppress(OSError):
                 Path(one.path).unlink()
 
 
-def _runs(process: int) -> bool:
+def runs_now(process: int) -> bool:
     """Whether a process with this number runs; one of another user counts. On Windows, asking would end it."""
     if sys.platform == "win32":
         return True
@@ -161,7 +161,7 @@ def written_by(command: str, folder: Path, *names: str) -> Iterator[None]:
             raise InputError(f"no {name} here", f"give the folder that 'truerank {command}' wrote", where=folder)
     remedy = f"run 'truerank {command}' again"
     if changed := changed_artifact(folder, names):
-        raise InputError(f"{changed} is not as it was written", remedy, where=folder)
+        raise InputError(f"{changed} is not as it was written", f"{remedy} with --overwrite", where=folder)
     try:
         yield
     except TruerankError:
@@ -180,16 +180,14 @@ def changed_artifact(folder: Path, names: Iterable[str] | None = None) -> str | 
     try:
         known = json.loads(file.read_bytes())["artifacts"]
         hashes = {name: str(known[name]) for name in (known if names is None else names) if name in known}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return file.name
-    return next((name for name, sha in hashes.items() if not _has_hash(folder / name, sha)), None)
+    return next((name for name, sha in hashes.items() if not has_hash(folder / name, sha)), None)
 
 
-def _has_hash(path: Path, sha: str) -> bool:
-    try:
-        return hash_file(path) == sha
-    except OSError:
-        return False
+def has_hash(path: Path, sha: str) -> bool:
+    """Whether a file is there and has this hash."""
+    return path.is_file() and hash_file(path) == sha
 
 
 def read_table(path: Path, schema: Mapping[str, Any], *, others: bool = False) -> pl.DataFrame:
@@ -307,10 +305,6 @@ class Artifacts:
     def names(self) -> list[str]:
         """The files written so far, in the order in which they were written, and the manifest that comes last."""
         return [*self._written, "manifest.json"]
-
-    def manifest(self, content: Mapping[str, Any]) -> Path:
-        """Writes `manifest.json`: the content, and the hash of every artifact written so far."""
-        return self.json("manifest.json", {**content, "artifacts": dict(sorted(self._written.items()))})
 
     def log(self, event: str, **details: Any) -> None:
         """Appends a line to `run.log`, the only file with times and the host's name."""

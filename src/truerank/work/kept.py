@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
+import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -72,11 +74,6 @@ def is_whole(path: Path) -> bool:
         return False
 
 
-def is_unharmed(path: Path) -> bool:
-    """Whether a file of results is what was written; one of an earlier version, which has no record, counts as such."""
-    return path.is_file() and (is_whole(path) or not _record(path).exists())
-
-
 def kept_text(path: Path) -> str | None:
     """A kept text; None where it is not whole."""
     return path.read_text(encoding="utf-8") if is_whole(path) else None
@@ -99,12 +96,31 @@ def forget(path: Path) -> None:
     _record(path).unlink(missing_ok=True)
 
 
+def forget_all(places: Iterable[Path]) -> None:
+    """Removes kept files, and those in folders and below them; what has no record beside it is not ours, and stays."""
+    for place in places:
+        for path in place.rglob(f"*{RECORD}") if place.is_dir() else [place]:
+            if path.name.endswith(RECORD):
+                forget(path.with_suffix(""))
+
+
 def all_whole(places: Iterable[Path]) -> bool:
     """Whether these files, and all in these folders and below them, are kept files that are whole."""
     every = {path for place in places for path in (place.rglob("*") if place.is_dir() else [place])}
     files = {path for path in every if path.is_file() and not path.name.startswith(".")}
     records = {path for path in files if path.name.endswith(RECORD)}
     return {_record(path) for path in files - records} == records and all(map(is_whole, files - records))
+
+
+def user_cache_folder() -> Path:
+    """For graphs, quantised models and what was checked: `TRUERANK_CACHE`, else the platform's cache folder."""
+    if chosen := os.environ.get("TRUERANK_CACHE"):
+        return Path(chosen).expanduser().absolute()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "truerank"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "truerank" / "Cache"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "truerank"
 
 
 def _write_record(path: Path, written: Path) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -24,12 +25,14 @@ from truerank.work.artifacts import (
     Artifacts,
     claims,
     digest,
+    has_hash,
     installed_versions,
     is_stream,
     opened_for_writing,
     place_of,
     write_text,
 )
+from truerank.work.kept import RECORD
 
 try:
     import fcntl
@@ -42,6 +45,7 @@ _WRITTEN: Final = "written"
 _OVERWRITE: Final = "choose another place with `out`, or replace it with --overwrite"
 #: Seconds after which a refused run leaves unfinished work: a mended call goes on with it.
 _WORTH_KEEPING: Final = 60.0
+_FILE_HASH: Final = re.compile("[0-9a-f]{64}")
 #: Options that say where the work runs: a later attempt shares what is done.
 _WHERE: Final = frozenset({"engine", "workers"})
 
@@ -72,7 +76,9 @@ class Run(Artifacts):
         self._made = [one for one in (out, *out.parents) if not one.exists()]
         self._new: list[Path] = []
         super().__init__(out)
-        self._names = _listed(self._manifest_file, command) | _lines(self.work / _WRITTEN)
+        #: The files that are this command's by name, and their hashes where they are to be as they were written.
+        self._names: dict[str, str] = _listed(self._manifest_file, command)
+        self._names |= dict.fromkeys(_lines(self.work / _WRITTEN), "")
 
     @property
     def _manifest_file(self) -> Path:
@@ -83,8 +89,9 @@ class Run(Artifacts):
         yield from (one.source for one in self.inputs)
 
     def forget_unwritten(self) -> None:
-        """Forgets the list of files that were to be written where none of them is there."""
-        if not any((self.folder / name).exists() for name in _lines(self.work / _WRITTEN) if name):
+        """Forgets the list of files that were to be written where none of them was."""
+        known = _listed(self._manifest_file, self.command)
+        if not any(_differs(self.folder / name, known.get(name)) for name in _lines(self.work / _WRITTEN) if name):
             (self.work / _WRITTEN).unlink(missing_ok=True)
 
     def take_back(self) -> None:
@@ -105,22 +112,24 @@ class Run(Artifacts):
         self._new += between[-1:]
 
     def claim(self, path: Path) -> None:
-        """Lets a file be written that is new, or one that this command wrote before."""
+        """Lets a file be written that is new, or one that is as this command wrote it."""
         folder, place = self.folder.resolve(), path.absolute().parent.resolve() / path.name
         if not place.is_relative_to(folder) or place.is_relative_to(self.work.resolve()):
             return
         if path.exists() and any(_is_same(path, one) for one in self._sources()):
             raise InputError("the output would replace its own source", "choose another place with `out`", where=path)
         name = place.relative_to(folder).as_posix()
-        if name not in self._names:
+        if self._names.get(name) != "":
             self.refuse_others(name)
             self._own_name(name)
 
-    def refuse_others(self, name: str) -> None:
-        """Refuses a file of others in the output; long work asks before it begins."""
-        path = self.folder / name
-        if name not in self._names and path.exists() and not overwrites.get():
-            raise InputError("a file is there that no manifest of this command names", _OVERWRITE, where=path)
+    def refuse_others(self, *names: str) -> None:
+        """Refuses files in the output that are not as this command wrote them, by default all that it ever wrote."""
+        for name in names or self._names:
+            if not overwrites.get() and _differs(self.folder / name, self._names.get(name)):
+                fault = "a file is there that no manifest of this command names"
+                changed = f"the file is not as '{self.command}' wrote it, and your changes would be lost"
+                raise InputError(changed if name in self._names else fault, _OVERWRITE, where=self.folder / name)
 
     def claim_folder(self, name: str) -> Path:
         """A folder of the output in which blocks are kept: a new one, or one of an earlier run of this command."""
@@ -135,12 +144,13 @@ class Run(Artifacts):
         # A later process knows by this what the killed one wrote.
         with (self.work / _WRITTEN).open("a", encoding="utf-8") as stream:
             stream.write(f"{name}\n")
-        self._names.add(name)
+        self._names[name] = ""
         self.note_new(self.folder / name)
 
     def read(self, *inputs: Input) -> None:
         """Adds what was read to the manifest."""
         self.inputs.extend(inputs)
+        check_origins(self.command, self.inputs)
 
     def identity(self) -> str:
         """A hash of all that the result depends on: command, version, inputs and options, not where the work runs."""
@@ -192,10 +202,7 @@ class Run(Artifacts):
     def finish(self) -> None:
         """Writes the manifest and removes unfinished work; `run` calls it."""
         content = {**self.provenance(), "artifacts": dict(sorted(self._written.items()))}
-        if self._file is None:
-            self.json("manifest.json", content)
-        else:
-            write_text(self._manifest_file, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        write_text(self._manifest_file, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
     @contextlib.contextmanager
     def output(self, name: str) -> Iterator[IO[bytes]]:
@@ -222,6 +229,7 @@ def run(
     if out is None:
         raise ValueError("a run needs an output; a command without one returns its result")
     target = Path(out)
+    check_origins(command, inputs)
     check_output(command, target, file=file, sources=[*_texts(plain(options or {})), *(one.source for one in inputs)])
     # What a run within another one writes is taken back with that.
     if isinstance(outer := getattr(claims.get(), "__self__", None), Run):
@@ -240,6 +248,7 @@ def run(
         stack.callback(job.leave)
         with place_of(target), locked(job.work, target):
             try:
+                job.refuse_others()
                 yield job
             except BaseException as error:
                 refused = isinstance(error, InputError) and not error.continues
@@ -277,13 +286,43 @@ def check_output(command: str, out: Path, *, file: bool, sources: Iterable[str] 
         raise InputError(fault, remedy, where=out)
 
 
+def check_origins(command: str, inputs: Iterable[Input]) -> None:
+    """Refuses the folder of another command that was made of files that are others now, by the hashes in its manifest.
+
+    Files are the same by their place, versions of a collection also by their names.
+    """
+    current: dict[object, Input] = {}
+    folders: dict[Path, set[str]] = {}
+    # A value of a program has no place.
+    for one in (one for one in inputs if one.source):
+        place = Path(one.source).absolute()
+        if _FILE_HASH.fullmatch(one.sha256 or ""):
+            current |= {place: one, (one.role, one.name): one}
+        with contextlib.suppress(OSError, ValueError):
+            is_folder = place.is_dir()
+            folders.setdefault(place if is_folder else place.parent, set()).add("" if is_folder else place.name)
+    for folder, names in folders.items():
+        manifest = _manifest_of(folder / "manifest.json") or {}
+        maker, made, read = (manifest.get(key) for key in ("command", "artifacts", "inputs"))
+        if maker == command or not (isinstance(made, dict) and isinstance(read, list)) or names.isdisjoint(["", *made]):
+            continue
+        for known in (one for one in read if isinstance(one, dict)):
+            role, name, source, sha = (str(known.get(key)) for key in ("role", "name", "source", "sha256"))
+            now = current.get(Path(source).absolute()) or (current.get((role, name)) if role == "version" else None)
+            if now is not None and _FILE_HASH.fullmatch(sha) and sha != now.sha256:
+                fault = f"{now.source} is not what 'truerank {maker}' read as the {role} {name}"
+                raise InputError(fault, f"run 'truerank {maker}' again", where=folder)
+
+
 def _manifest_of(path: Path) -> dict[str, Any] | None:
     """What a manifest holds; nothing that is known where it is damaged; None where there is none."""
     if not path.is_file():
         return None
     try:
-        found = json_file(path)
-    except InputError:
+        found = json_file(path, "change its permissions, or choose another place with `out`")
+    except InputError as error:
+        if isinstance(error.__cause__, OSError):
+            raise
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -293,12 +332,21 @@ def _writer(manifest: Mapping[str, Any]) -> str:
     return str(manifest.get("command") or manifest.get("kind", "")).removeprefix("truerank ")
 
 
-def _listed(manifest: Path, command: str) -> set[str]:
-    """The names of the files that the last run of a command wrote, with its manifest and its log."""
+def _listed(manifest: Path, command: str) -> dict[str, str]:
+    """The files that the last run of a command wrote and their hashes; none for its manifest, its log, and kept files,
+    which are made again where they are damaged."""
     content = _manifest_of(manifest) or {}
     if content.get("command") != command:
-        return set()
-    return {manifest.name, "run.log", *map(str, content.get("artifacts") or ())}
+        return {}
+    artifacts = content.get("artifacts")
+    hashes = artifacts if isinstance(artifacts, dict) else {}
+    named = {name: "" if f"{name.removesuffix(RECORD)}{RECORD}" in hashes else str(sha) for name, sha in hashes.items()}
+    return {**named, manifest.name: "", "run.log": ""}
+
+
+def _differs(path: Path, sha: str | None) -> bool:
+    """Whether something is there, a link that leads nowhere too, whose hash is not this one; an empty one is any."""
+    return sha != "" and os.path.lexists(path) and (sha is None or not has_hash(path, sha))
 
 
 def _lines(path: Path) -> set[str]:
@@ -306,7 +354,10 @@ def _lines(path: Path) -> set[str]:
 
 
 def _is_foreign(work: Path) -> bool:
-    """Whether a folder with the name of that of unfinished work was made by something else: it has no lock of ours."""
+    """Whether what has the name of our unfinished work was made by something else: a link, or a folder without a lock
+    of ours."""
+    if work.is_symlink():
+        return True
     if not work.is_dir() or not any(work.iterdir()):
         return work.exists() and not work.is_dir()
     try:
@@ -369,7 +420,7 @@ class _FileRun(Run):
     def log(self, event: str, **details: Any) -> None:
         """Appends a line to the `run.log` of all files of the folder; that of a device or a pipe has none."""
         if not is_stream(self._out):
-            self._names.add("run.log")
+            self._names["run.log"] = ""
             super().log(event, **details)
 
 

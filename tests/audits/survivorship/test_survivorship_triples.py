@@ -111,7 +111,7 @@ def test_reading_stops_when_there_is_enough(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(module, "_BLOCK", 1)
     again = triples(str(file), tmp_path / "depth", shown=(3, 8), limit=5, out=tmp_path / "again")
     assert again.instances.sha256 == one.instances.sha256
-    with pytest.raises(InputError, match="columns"):
+    with pytest.raises(InputError, match="1 column instead of three"):
         triples(str(file), tmp_path / "depth", shown=(3, 8), limit=50, out=tmp_path / "x")
     file.write_text("".join("\t".join(one) + "\n" for one in stream))
     all_of_it = triples(str(file), tmp_path / "depth", shown=(3, 8), limit=5000, out=tmp_path / "y")

@@ -17,12 +17,13 @@ from truerank.audits.assessors.options import AssessorRules
 from truerank.audits.assessors.order import FamilySource, SystemScores, families_frame, last_stage_frame, read_families
 from truerank.audits.assessors.panel import judge_families, left_out_frame, panel_frame
 from truerank.core.result import Result
-from truerank.judging.ratings import Ratings, named_source
+from truerank.judging.ratings import Ratings
 from truerank.judging.store import Store
 from truerank.measures.grammar import MeasureSpec
 from truerank.measures.scoring import RunSource, has_runs, run_inputs
 from truerank.options import Flag, Out, Resampling, Scoring, command
 from truerank.records import Input
+from truerank.sources.grammar import named_source
 from truerank.sources.inputs import input_of
 from truerank.sources.notebook import is_single
 from truerank.work.publishing import publish

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from truerank.audits.assessors.options import AssessorRules, scale_of
 from truerank.errors import InputError, OptionError
-from truerank.judging.ratings import Ratings, decide, named_source, read_ratings
+from truerank.judging.ratings import Ratings, decide, read_ratings
 from truerank.judging.store import Store, is_store
 from truerank.measures.scoring import qrel_frame
 from truerank.sources import compressed, formats
-from truerank.sources.grammar import SourceSpec
+from truerank.sources.grammar import SourceSpec, named_source
 from truerank.sources.notebook import is_single
 from truerank.sources.qrels import BEIR_HEADER, QREL_SCHEMA
 

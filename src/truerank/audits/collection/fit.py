@@ -45,7 +45,7 @@ FEWEST: Final = 10
 _GATHERED, _COUNTED = 6_666, 300
 #: Characters of a document that are read.
 _READ: Final = 20_000
-_NUMBER: Final = re.compile(r"(.*?)(\d+)")
+_NUMBER: Final = re.compile(r"(.*?)(\d{1,18})")
 
 
 class FitSample(NamedTuple):

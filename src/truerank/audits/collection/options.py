@@ -41,12 +41,6 @@ class Parts(Options):
     previous_qrels: Annotated[Any, Flag(metavar="SRC", reads=str)] = None
     run: Annotated[Any, Flag(metavar="FILE", reads=list[str])] = ()
 
-    def __post_init__(self) -> None:
-        """Takes one training source as it is."""
-        if isinstance(self.train, str):
-            object.__setattr__(self, "train", (self.train,))
-        super().__post_init__()
-
     @property
     def given(self) -> frozenset[str]:
         """The names of the inputs that are there."""

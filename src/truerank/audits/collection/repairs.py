@@ -27,6 +27,7 @@ from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import QREL_SCHEMA, QrelLine, qrel_lines
 from truerank.work.artifacts import hash_file
 from truerank.work.publishing import publish
+from truerank.work.runs import check_origins
 from truerank.work.runs import run as started
 
 
@@ -135,15 +136,15 @@ def clean(
     table = read_judgments(qrels)
     again = _judged_again(judged, table.frame) if judged else {}
     result = _cleaned(table, found, combine, again)
+    inputs = inputs_of(qrels=qrels, labels=judged.labels)
+    check_origins("collection clean", (*inputs, Input("audit", str(found.folder or ""), "audit")))
     if out is None:
         return result
-    named: tuple[Input, ...] = ()
     if found.folder is not None:
         # Below the audit, it is named as seen from there, so that both can be moved together.
         inside = Path(out).absolute().is_relative_to(found.folder.absolute())
         source = os.path.relpath(found.folder.absolute(), Path(out).absolute()) if inside else str(found.folder)
-        named = (Input(found.folder.name, source, "audit", None, hash_file(found.folder / "findings.parquet")),)
-    inputs = (*inputs_of(qrels=qrels, labels=judged.labels), *named)
+        inputs += (Input(found.folder.name, source, "audit", None, hash_file(found.folder / "findings.parquet")),)
     with started("collection clean", inputs, {"combine": combine}, out) as job:
         result = replace(result, out=job.folder)
         publish(result, job)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ import scipy
 
 from truerank.measures.run_faults import RunFault, score_faults
 from truerank.measures.topic_lists import TopicLists
-from truerank.text.identifiers import likely_cause
+from truerank.text.identifiers import likely_cause, natural
 from truerank.text.normalising import normalise
 from truerank.text.printable import and_more
 
@@ -23,7 +22,6 @@ from truerank.text.printable import and_more
 _HALF: Final = 0.5
 #: By chance, what lacks is the end of an order so seldom.
 _CHANCE: Final = 0.001
-_NUMBER: Final = re.compile(r"([0-9]+)")
 #: Lists that are the same for so many results, over so many topics at least, do not depend on the topic.
 FIXED, _FIXED_TOPICS = 0.8, 5
 #: So many identifiers that have a counterpart, or topics, are no accident: few documents may be in two files.
@@ -207,22 +205,25 @@ def _ordered(ids: pl.Series, before: pl.Series | None) -> pl.Series:
     ids = ids.unique()
     if before is not None:
         return before.filter(before.is_in(ids.implode()))
-    numbers = [[int(one) if one.isdecimal() else one for one in _NUMBER.split(name)] for name in ids]
-    return pl.Series([name for _, name in sorted(zip(numbers, ids, strict=True))], dtype=pl.String)
+    return pl.Series(sorted(ids, key=natural), dtype=pl.String)
 
 
 def _fixed(files: Files, name: str) -> Iterable[RunFault]:
-    """A list that hardly depends on the topic."""
+    """A list that hardly depends on the topic: each topic has the documents with the most topics, as far as it goes."""
     first = files.first[name].filter(pl.col("place") <= files.depth)
-    topics = first["topic_id"].n_unique()
-    if topics < _FIXED_TOPICS:
+    best = first.filter(pl.col("place") == 1)["doc_id"]
+    # Of a small collection, every system returns nearly all documents, and one that reads the query orders them.
+    if len(best) < _FIXED_TOPICS or best.value_counts()["count"].to_numpy().max() < _HALF * len(best):
         return
-    most = first["doc_id"].value_counts()["count"].sort(descending=True).head(files.depth).sum()
-    if most < FIXED * len(first):
+    often = first["doc_id"].value_counts().sort("count", "doc_id", descending=[True, False]).with_row_index("order")
+    rows = first.join(often, on="doc_id").with_columns(pl.len().over("topic_id").alias("length"))
+    lengths = rows["length"].to_numpy()
+    same, longest = np.mean(rows["order"].to_numpy() < lengths), lengths.max()
+    if same < FIXED:
         return
     reason = (
-        f"{name} returns the same documents for nearly every topic: {files.depth} documents make "
-        f"{most / len(first):.0%} of its first {files.depth} results."
+        f"{name} returns the same documents for nearly every topic: {longest} documents make {same:.0%} of its first "
+        f"{longest} results."
     )
     yield RunFault("fixed-list", name, "doubt", frozenset(), reason, "Give a run of a system that reads the query.")
 

@@ -40,7 +40,7 @@ from truerank.errors import InputError, OptionError
 from truerank.records import Input
 from truerank.sources import open_queries, parse
 from truerank.text.normalising import normalise
-from truerank.text.printable import listed
+from truerank.text.printable import counted, listed
 from truerank.text.wording import EVIDENCE
 from truerank.vectors.encoders.base import WordsOnly
 from truerank.work.runs import Run
@@ -257,8 +257,8 @@ def counts_table(summary: AuditSummary, tests: Sequence[str] | None = None) -> T
     rows = []
     for field in fields:
         cells: list[Cell] = [_FIELDS.get(field, field)]
-        for _, _, counted in groups:
-            count = counted.get(field)
+        for _, _, by_field in groups:
+            count = by_field.get(field)
             cells += (0, 0) if count is None else (count["topics"], count["queries"])
         rows.append(tuple(cells))
     leak = f"whose similarity to a text of the topic is above {summary['threshold']:g}"
@@ -544,10 +544,6 @@ def _is_redacted(pairs: pl.DataFrame) -> bool:
 def _rounded(frame: pl.DataFrame) -> Any:
     """Similarities to the six digits that they are stored with."""
     return np.round(frame["similarity"].to_numpy().astype(np.float64), 6)
-
-
-def counted(number: int, noun: str, several: str = "") -> str:
-    return f"{number:,d} {noun if number == 1 else several or noun + 's'}"
 
 
 _MEANINGS: Final[dict[VerdictWord, str]] = {

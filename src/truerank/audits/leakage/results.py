@@ -235,10 +235,7 @@ def load_audit(folder: str | Path) -> AuditResult:
         summary: AuditSummary = json_file(folder / "summary.json")
         if not isinstance(summary, dict) or not summary.keys() >= {"threshold", "encoder", "sources", "tests"}:
             raise ValueError("summary.json is of something else")
-        newer = {"shared": pl.lit(None, pl.Float32), "differs": pl.lit("")}
-        older = {name: kind for name, kind in CANDIDATE_SCHEMA.items() if name not in newer}
-        candidates = read_table(folder / "candidates.parquet", older, others=True)
-        candidates = candidates.with_columns(**{name: each for name, each in newer.items() if name not in candidates})
+        candidates = read_table(folder / "candidates.parquet", CANDIDATE_SCHEMA, others=True)
         neighbours = pl.read_parquet(folder / "neighbours.parquet", glob=False)
     return AuditResult(summary, candidates, neighbours, folder)
 

@@ -32,14 +32,9 @@ _LABELS: Final = ("label", "category", "kind", "type", "query_type", "class")
 
 
 def named_source(given: str | Path) -> tuple[str, SourceSpec]:
-    """`NAME=SRC` or `SRC` as a name and a source; a path that holds the sign and exists is a path."""
-    text = str(given)
-    name, separator, spec = text.partition("=")
-    named = bool(separator and name and spec) and not {"?", ":"} & set(name) and not Path(text).exists()
-    if named and not name.startswith(("/", ".")):
-        return name, grammar.parse(spec)
-    parsed = grammar.parse(text)
-    return parsed.name, parsed
+    """`NAME=SRC` or `SRC` as a name and a source."""
+    name, spec = grammar.named_source(str(given))
+    return name or spec.name, spec
 
 
 def named_sources(given: NamedSources, option: str) -> dict[str, SourceSpec]:

@@ -26,6 +26,7 @@ from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.measures.comparison import Comparison, compare_evaluations
 from truerank.options import Flag, Options, Out, Range, Scoring, Seed, Sources, command
 from truerank.sources import read_topics
+from truerank.sources.grammar import named_source
 from truerank.sources.inputs import inputs_of
 from truerank.sources.run_tables import FileStatistics, Kind, RowFilter, file_statistics, measure_name, read_metadata
 from truerank.work.publishing import publish
@@ -277,10 +278,8 @@ def _counted(files: CountedFiles, qrels: str | None, sparse_qrels: str | None) -
         "qrels": files.also_qrels,
     }
     for kind, given in ((kind, one) for kind, group in several.items() for one in group):
-        name, separator, spec = given.partition("=")
-        # A path may hold the sign too; what stands before it is a name unless it is a path itself.
-        named = bool(separator and spec) and not Path(given).exists() and not name.startswith("irds:")
-        yield file_statistics(spec if named else given, kind, name if named else "")
+        name, spec = named_source(given)
+        yield file_statistics(spec.spec, kind, name)
     for judged, called in ((qrels, "Test qrels"), (sparse_qrels, "Sparse qrels")):
         if judged is not None:
             yield file_statistics(judged, "qrels", called)

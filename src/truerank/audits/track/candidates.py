@@ -121,8 +121,6 @@ def candidates(
     form = _checked_form(file_format, out)
     if tag is not None and (not tag or tag.split() != [tag]):
         raise OptionError("tag", f"the tag '{tag}' is empty or holds blanks", "give one word")
-    if out.exists() and not out.is_dir() and out.samefile(path):
-        raise InputError("the output would replace its own source", "choose another file with `out`", where=out)
     known = None if topics is None else read_topics(topics)
     maker = _Maker(path, _Options(k, ties, form, tag), known, progress or Quiet())
     options = {"k": k, "ties": ties, "file_format": form, "tag": tag}

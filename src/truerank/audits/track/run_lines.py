@@ -17,6 +17,7 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.sources import compressed, formats, grammar
 from truerank.sources.lines import LineBlock, block_of, byte_blocks
+from truerank.text.printable import counted
 
 #: The columns of a run, as texts.
 CELLS: Final = ("topic_id", "q0", "doc_id", "rank", "score", "tag")
@@ -137,7 +138,7 @@ def _by_line(block: LineBlock) -> LineScan:
             continue
         bare = "\r" in text
         remedy = "end lines with a line feed: these end with a bare carriage return" if bare else REMEDY
-        malformed.append(Malformed(number, "columns", f"{len(cells):,d} columns instead of 6", remedy))
+        malformed.append(Malformed(number, "columns", f"{counted(len(cells), 'column')} instead of 6", remedy))
     return LineScan(pl.DataFrame(rows, schema=_SCHEMA, orient="row"), malformed)
 
 

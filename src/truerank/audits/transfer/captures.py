@@ -39,7 +39,7 @@ from truerank.text.main_content import ContentOptions, page_text
 from truerank.text.urls import normalise_url
 from truerank.work.artifacts import digest
 from truerank.work.blocks import BlockStore
-from truerank.work.kept import RECORD, is_unharmed, is_whole, keep_json, kept_path
+from truerank.work.kept import RECORD, is_whole, keep_json, kept_path
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import Run
@@ -125,7 +125,7 @@ def _finished(folder: Path, identity: str) -> tuple[pl.DataFrame | None, int]:
         rounds = int(found["rounds"])
     except (InputError, OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
         return None, 0
-    if not all(map(is_unharmed, (state, table, *(folder / name for name in frame["warc"].unique() if name)))):
+    if not all(map(is_whole, (state, table, *(folder / name for name in frame["warc"].unique() if name)))):
         return None, 0
     return frame, rounds
 

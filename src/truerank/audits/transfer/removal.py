@@ -13,7 +13,6 @@ from typing import IO, Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 import polars as pl
 
-from truerank.audits.outputs import refuse_overwrite
 from truerank.audits.transfer.estimates import COMBINATIONS
 from truerank.audits.transfer.scanning.results import Scan, load_scan, scan_inputs
 from truerank.core.plain import picked
@@ -26,6 +25,7 @@ from truerank.sources import grammar
 from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import QREL_SCHEMA, read_qrels
 from truerank.text.printable import and_more
+from truerank.work.runs import check_origins
 from truerank.work.runs import run as started
 
 By: TypeAlias = Literal["max-or-texts", "max", "texts", "first", "any", "both"]
@@ -33,7 +33,7 @@ Ids: TypeAlias = Literal["judged", "version"]
 #: Topic and document as the judgments name them.
 Key: TypeAlias = tuple[str, str]
 
-_GRADE: Final = re.compile(r"V(\d+)=([0-2])")
+_GRADE: Final = re.compile(r"V(\d{1,9})=([0-2])")
 _NAMED: Final = re.compile(r"V(\d+)")
 
 
@@ -296,6 +296,8 @@ def clean(
     if judged:
         verdicts = verdicts_of(judged, opened, version, removal.ids)
     sieve = _Sieve(flags, verdicts, trust, rel)
+    inputs = (*inputs_of(qrels=qrels), *label_inputs(judged), *scan_inputs(opened, "candidates"))
+    check_origins("transfer clean", inputs)
     if out is None:
         kept = io.BytesIO()
         sieve.run(read_qrels(spec), kept, io.BytesIO())
@@ -304,8 +306,6 @@ def clean(
         result = _result(spec.location, version, sieve, removal.ids)
         return replace(result, qrels=pl.DataFrame(rows, schema=QREL_SCHEMA, orient="row"))
     out = Path(out)
-    refuse_overwrite(spec.path if spec.scheme == "file" else None, out)
-    inputs = (*inputs_of(qrels=qrels), *label_inputs(judged), *scan_inputs(opened, "candidates"))
     options = {"version_name": version, "removal": removal, "trust": trust, "rel": rel, **label_rules(judged)}
     with started("transfer clean", inputs, options, out, file=True) as job:
         with ExitStack() as stack:

@@ -10,23 +10,21 @@ from typing import Annotated, Any, Final
 
 import polars as pl
 
-from truerank.audits.outputs import refuse_overwrite
 from truerank.audits.transfer.matching.links import Route, links_of
-from truerank.audits.transfer.matching.versions import Matched
+from truerank.audits.transfer.matching.versions import matched_input
 from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.measures import Proportion, proportion
 from truerank.measures.equivalence import COMBINE, Combine, combined_grade
 from truerank.options import Confidence, Flag, Options, OutFile, Range, Source, command
-from truerank.records import Input
 from truerank.sources import grammar
 from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import QREL_SCHEMA, read_qrels_frame
 from truerank.text.printable import and_more
-from truerank.work.artifacts import hash_file
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
+from truerank.work.runs import check_origins
 from truerank.work.runs import run as started
 
 __all__ = ["COMBINE", "Carrying", "Experts", "carry"]
@@ -230,8 +228,6 @@ def carry(
         truerank transfer carry --qrels golden.qrels --spans chunks-200.jsonl --docs chunks-500.jsonl --out new.qrels
     """
     way, spec = route.checked(), grammar.parse(qrels)
-    if out is not None:
-        refuse_overwrite(spec.path if spec.scheme == "file" else None, Path(out))
     frame = read_qrels_frame(spec)
     judged, doubtful, by, inside = frame["doc_id"].unique(maintain_order=True), None, "", 0
     if way.spans is not None and way.docs is not None:
@@ -262,31 +258,21 @@ def carry(
         )
         result = replace(result, warnings=(*result.warnings, fault))
     result = replace(result, doubtful=doubtful, by=by, inside=inside)
+    named = {"mapping": way.mapping, "spans": way.spans, "docs": way.docs, "expert_qrels": experts.expert_qrels}
+    inputs = (*inputs_of(qrels=qrels, **named), *matched_input(way.matched))
+    check_origins("transfer carry", inputs)
     if out is None:
         return result
     result = replace(result, out=Path(out))
-    inputs = inputs_of(
-        qrels=qrels, mapping=way.mapping, spans=way.spans, docs=way.docs, expert_qrels=experts.expert_qrels
-    )
     options = {
         "to": way.to, "pattern": way.pattern, "min_overlap": way.min_overlap, "combine": combine,
         "rel": rel, "expert_rel": experts.expert_rel,
         "confidence": experts.confidence,
     }  # fmt: skip
-    with started("transfer carry", (*inputs, *_matched(way)), options, out, file=True) as job:
+    with started("transfer carry", inputs, options, out, file=True) as job:
         job.skipped = {"lost": result.lost, "ambiguous": result.ambiguous}
         publish(result, job)
     return result
-
-
-def _matched(route: Route) -> tuple[Input, ...]:
-    """The matched versions as a manifest names them."""
-    if route.matched is None:
-        return ()
-    folder = route.matched.folder if isinstance(route.matched, Matched) else Path(route.matched)
-    if folder is None:
-        return (Input("matched", "", "matched"),)
-    return (Input(folder.name, str(folder), "matched", None, hash_file(folder / "pairs.parquet")),)
 
 
 def _combined(rows: pl.DataFrame, combine: Combine) -> tuple[pl.DataFrame, pl.DataFrame]:

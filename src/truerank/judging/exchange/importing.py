@@ -16,13 +16,13 @@ from truerank.errors import InputError
 from truerank.judging.definitions import leak_answer
 from truerank.judging.item_sources import item_of_row
 from truerank.judging.items import Draft, Event, Item, Kind, Role, Text
-from truerank.judging.ratings import contradiction_error, named_source
+from truerank.judging.ratings import contradiction_error
 from truerank.judging.schemes import Scheme
 from truerank.judging.store import Store, check_draft, store_change
 from truerank.options import Flag, Votes, command
 from truerank.records import Judgment
 from truerank.sources import compressed, formats, read_labels, read_qrels
-from truerank.sources.grammar import SourceSpec
+from truerank.sources.grammar import SourceSpec, named_source
 from truerank.sources.inputs import input_of
 from truerank.sources.rows import Row
 from truerank.text.normalising import normalise

@@ -31,7 +31,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from truerank.core.tables import Column, Table
 from truerank.errors import InputError, TruerankError
 from truerank.judging.agreement import agreement
-from truerank.judging.coefficients import Score
+from truerank.judging.coefficients import TITLES, Score
 from truerank.judging.definitions import definitions
 from truerank.judging.samples import Proposer
 from truerank.judging.store import Store
@@ -41,13 +41,13 @@ from truerank.judging.web.pages import (
     LARGEST_BODY,
     Form,
     Refused,
-    counted,
     entered,
     people,
     posted,
     static_file,
     visit_of,
 )
+from truerank.text.printable import counted
 
 
 def create_app(store: Store, access: Access, proposer: Proposer | None = None, batch: int = 1) -> ASGIApp:
@@ -201,14 +201,6 @@ class Guard:
         return None
 
 
-_TITLES: Final = {
-    "percentage": "agreement",
-    "cohen": "Cohen's kappa",
-    "fleiss": "Fleiss' kappa",
-    "krippendorff": "Krippendorff's alpha",
-}
-
-
 #: Two names, the items that were compared, and the coefficients.
 _Row: TypeAlias = tuple[str, str, int, Mapping[str, Score]]
 
@@ -236,7 +228,7 @@ class Figures:
                 rows = people(self._store)
                 labels = sum(row.progress.done for row in rows if row.role == "person")
                 tables, note = _agreement(self._store)
-                lead = f"{counted(len(self._store.item_ids()))}; {labels:,} labels by people."
+                lead = f"{counted(len(self._store.item_ids()), 'item')}; {labels:,} labels by people."
                 self._values = {"lead": lead, "people": rows, "tables": tables, "agreement_note": note}
                 self._after = now
             return self._values
@@ -273,7 +265,7 @@ def _agreement(store: Store) -> tuple[list[_ShownTable], str]:
 def _table(title: str, names: tuple[str, str], rows: Sequence[_Row]) -> _ShownTable:
     used = list(dict.fromkeys(name for row in rows for name in row[3]))
     columns = [*map(Column, names), Column("Items", align="right", format=",d")]
-    columns += [Column(_TITLES[name], align="right", format=".0%" if name == "percentage" else ".2f") for name in used]
+    columns += [Column(TITLES[name], align="right", format=".0%" if name == "percentage" else ".2f") for name in used]
     cells = [
         (first, second, units, *(scores[name].value if name in scores else None for name in used))
         for first, second, units, scores in rows

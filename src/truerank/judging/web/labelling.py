@@ -19,7 +19,6 @@ from truerank.judging.web.pages import (
     Refused,
     Visit,
     adjudication_rows,
-    counted,
     entered,
     item_mark,
     number_of,
@@ -30,6 +29,7 @@ from truerank.judging.web.pages import (
     shown_item,
     who_said_what,
 )
+from truerank.text.printable import counted
 
 _ROWS_PER_PAGE: Final = 200
 
@@ -104,7 +104,8 @@ def mine(request: Request) -> Response:
     return visit.page(
         "list",
         heading="My items",
-        lead=f"{counted(progress.total)}: {progress.done} labelled, {progress.skipped} skipped, {progress.left} left.",
+        lead=f"{counted(progress.total, 'item')}: {progress.done} labelled, {progress.skipped} skipped, "
+        f"{progress.left} left.",
         toggle=None,
         start="/judge" if progress.left else "",
         start_text="Go on",
@@ -233,7 +234,7 @@ def disagreements(request: Request) -> Response:
     return visit.page(
         "list",
         heading="Disagreements",
-        lead=f"{counted(len(found))} on which labels differ: {settled} settled, {len(open_ones)} open." + more,
+        lead=f"{counted(len(found), 'item')} on which labels differ: {settled} settled, {len(open_ones)} open." + more,
         toggle=("/adjudicate", "Only where people disagree")
         if models
         else ("/adjudicate?models=1", "Also where only a model disagrees"),

@@ -111,11 +111,6 @@ def shown_groups(scheme: Scheme, item: Item) -> tuple[ShownGroup, ...]:
     return tuple(groups)
 
 
-def counted(items: int) -> str:
-    """A number of items in words: "1 item", "2,000 items"."""
-    return f"{items:,} item{'s' * (items != 1)}"
-
-
 def item_mark(item: Item) -> str:
     """What a form names its item by, so that an answer never lands on another one when the order of work changes."""
     return hashlib.sha256(item.item_id.encode("utf-8", "replace")).hexdigest()[:20]

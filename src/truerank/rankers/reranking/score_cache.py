@@ -36,11 +36,21 @@ class ScoreCache:
         self.path = Path(path)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            if self.path.is_file():
+                self._check_file()
             with self._connection() as connection:
                 connection.execute("PRAGMA journal_mode=WAL")
                 connection.execute(_SCHEMA)
         except (OSError, sqlite3.Error) as error:
             raise InputError(f"no score cache ({error})", "give another file with `cache`", where=path) from error
+
+    def _check_file(self) -> None:
+        # It is looked at as it lies, and nothing is made beside it.
+        address = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
+        with contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
+            other = connection.execute("SELECT 1 FROM sqlite_master WHERE name <> 'scores'").fetchone()
+        if other is not None:
+            raise InputError("a database of something else", "give another file with `cache`", where=self.path)
 
     def __len__(self) -> int:
         with self._connection() as connection:

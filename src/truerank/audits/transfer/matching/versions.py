@@ -17,11 +17,12 @@ from truerank.options import Flag
 from truerank.records import Document, Input
 from truerank.sources import compressed, grammar, rows
 from truerank.sources.documents import DocumentSource, open_documents
-from truerank.sources.grammar import parse, unique_names
+from truerank.sources.grammar import named_source, parse, unique_names
 from truerank.sources.inputs import shown_source
 from truerank.sources.lines import line_blocks
 from truerank.sources.query_files import as_text, well_formed
-from truerank.work.artifacts import written_by
+from truerank.text.printable import counted
+from truerank.work.artifacts import hash_file, written_by
 
 #: What became of a judged document in another version.
 STATUSES: Final = ("matched", "lost", "ambiguous")
@@ -65,7 +66,7 @@ def read_versions(versions: Mapping[str, str] | Sequence[str], *, strict: bool =
     if isinstance(versions, Mapping):
         named = [(name, parse(spec)) for name, spec in versions.items()]
     else:
-        named = [_named(text) for text in versions]
+        named = [named_source(text) for text in versions]
         names = unique_names([spec for _, spec in named])
         named = [(name or fallback, spec) for (name, spec), fallback in zip(named, names, strict=True)]
     if len(named) < 2:
@@ -88,13 +89,6 @@ def version_inputs(versions: Sequence[Version], rows: Mapping[str, int] | None =
         digest = found if source.fingerprint.startswith("sha256:") else None
         inputs.append(Input(name, shown_source(source.spec), "version", (rows or {}).get(name), digest))
     return tuple(inputs)
-
-
-def _named(text: str) -> tuple[str, Any]:
-    name, equals, rest = text.partition("=")
-    if equals and rest and name.strip() and not set(name) & set("/?#:") and not Path(text).exists():
-        return name.strip(), parse(rest)
-    return "", parse(text)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,6 +150,16 @@ class Matched(Result, shown_in="truerank.audits.transfer.report"):
             "reasons": self.reasons().to_dicts(),
             "warnings": list(self.warnings),
         }
+
+
+def matched_input(matched: Matched | str | Path | None) -> tuple[Input, ...]:
+    """The matched versions as a manifest names them; nothing where there are none."""
+    if matched is None:
+        return ()
+    folder = matched.folder if isinstance(matched, Matched) else Path(matched)
+    if folder is None:
+        return (Input("matched", "", "matched"),)
+    return (Input(folder.name, str(folder), "matched", None, hash_file(folder / "pairs.parquet")),)
 
 
 def load_matched(folder: str | Path) -> Matched:
@@ -232,7 +236,7 @@ def _of_lines(path: Any, names: Sequence[str]) -> pl.DataFrame:
                 if header:
                     continue
             if len(cells) <= max(places):
-                fault = f"{len(cells)} columns instead of {max(places) + 1}"
+                fault = f"{counted(len(cells), 'column')} instead of {max(places) + 1}"
                 raise InputError(fault, "write one pair a line: id TAB id", where=path, line=number)
             for column, place in zip(columns, places, strict=True):
                 column.append(cells[place] or None)
@@ -244,7 +248,7 @@ def _places(cells: list[str], names: Sequence[str], path: Any, line: int) -> tup
     if set(names) <= set(cells):
         return [cells.index(name) for name in names], True
     if len(cells) < len(names):
-        fault = f"{len(cells)} columns for {len(names)} versions"
+        fault = f"{counted(len(cells), 'column')} for {len(names)} versions"
         raise InputError(fault, "write one pair a line: id TAB id", where=path, line=line)
     return list(range(len(names))), cells[0].lower() in _HEADERS
 
@@ -253,7 +257,7 @@ def _chosen(keys: tuple[str, ...], names: Sequence[str], path: Any, line: int) -
     if set(names) <= set(keys):
         return list(names)
     if len(keys) < len(names):
-        fault = f"{len(keys)} columns for {len(names)} versions"
+        fault = f"{counted(len(keys), 'column')} for {len(names)} versions"
         raise InputError(fault, f"name columns {', '.join(names)}", where=path, line=line)
     return list(keys[: len(names)])
 

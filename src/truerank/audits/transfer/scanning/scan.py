@@ -21,6 +21,7 @@ from truerank.audits.transfer.matching.versions import (
     Version,
     VersionSources,
     load_matched,
+    matched_input,
     read_versions,
     version_inputs,
 )
@@ -148,8 +149,10 @@ def scan(
         "split": scoring.split, "rel": rel, "field": field, "block_size": scoring.block_size, "options": options,
         "samples": samples, "matching": matching, "urls": urls,
     }  # fmt: skip
+    links = load_matched(matched) if isinstance(matched, str | Path) else matched
     inputs = (
         *version_inputs(opened),
+        *matched_input(links),
         *inputs_of(qrels=qrels, topics=topics, first_stage=samples.first_stage, mapping=matching.mapping),
     )
     with (
@@ -161,13 +164,11 @@ def scan(
         folder = job.unfinished(digest({"inputs": [one._asdict() for one in inputs], **plain(scored)}))
         progress = progress or Quiet()
         texts: Texts | None = None
-        if matched is None:
+        if links is None:
             # The texts of judged documents are kept while versions are matched.
             judged = read_qrels_frame(qrels).filter(pl.col("relevance") >= rel)["doc_id"]
             texts = Texts(folder, frozenset(judged), but_first=samples.first_stage is not None)
             links = matched_into(job.folder / "matched", (opened, qrels), (matching, urls), progress, texts)
-        else:
-            links = load_matched(matched) if isinstance(matched, str | Path) else matched
         work = _Work(opened, (qrels, topics), plan, job, folder, progress)
         found = work.compared(links, texts, scoring)
         found = replace(found, links=links if out is not None else replace(links, folder=None))
