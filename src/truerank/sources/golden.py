@@ -33,6 +33,7 @@ from truerank.sources.golden_cells import (
     rising,
     separator,
     whole,
+    whole_grades,
 )
 from truerank.sources.golden_columns import divided, roles_of
 from truerank.sources.golden_roles import GoldenRoles
@@ -112,7 +113,8 @@ def read_golden(
     roles = roles_of(table, chosen)
     if roles.measure is not None:
         table = _of_measure(table, roles, measure)
-    found = _scored(table, roles) if roles.is_scores else _retrieved(table, roles)
+    known = {"expected", "retrieved"} <= set(chosen)
+    found = _scored(table, roles) if roles.is_scores else _retrieved(table, roles, known=known)
     return replace(found, path=str(table.where) if isinstance(table.where, Path) else "")
 
 
@@ -247,7 +249,8 @@ def _of_measure(table: GoldenRows, roles: GoldenRoles, measure: str) -> GoldenRo
         if str(row.get(topics)).strip().lower() not in SUMMARY_TOPICS and not is_empty(row.get(column))
     ]
     known = list(dict.fromkeys(name for _, _, name in rows))
-    wanted = [name for name in known if len(known) == 1 or measure_name(name) == measure_name(measure)]
+    wanted = [name for name in known if len(known) == 1 or name == measure]
+    wanted = wanted or [name for name in known if measure_name(name) == measure_name(measure)]
     if len(wanted) != 1:
         fault = f"scores of {len(known)} measures ({first_names(known)}), and {measure or 'none'} was asked for"
         raise table.fault(fault, f"choose one: --measure {known[0]}" if known else "give scores of topics")
@@ -293,10 +296,10 @@ class _Questions:
         return pl.DataFrame(rows, schema={"topic_id": pl.String, "text": pl.String}, orient="row")
 
 
-def _retrieved(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
-    """Judgments and runs of a golden file."""
+def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenTable:
+    """Judgments and runs of a golden file; `known` says that nobody guessed which column is which."""
     questions, remarks = _Questions(table, roles), Counter[str]()
-    expected: dict[str, dict[str, int]] = defaultdict(dict)
+    expected: dict[str, dict[str, float]] = defaultdict(dict)
     lists: dict[str, dict[str, list[Retrieved]]] = defaultdict(dict)
     signs = {name: separator(table, name) for name in (roles.expected, *roles.retrieved.values()) if name is not None}
     texts = roles.expected is not None and are_texts(table, roles.expected, signs[roles.expected])
@@ -309,7 +312,7 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     else:
         for row, (number, cells) in enumerate(zip(questions.ids, table.rows, strict=True)):
             own = {
-                one.doc_id: _grade(one.score, table, row)
+                one.doc_id: _grade(one.weight, table, row)
                 for one in items(cells.get(roles.expected or ""), signs[roles.expected or ""], table, row)
             }
             _join(expected, number, own, remarks, repeated=roles.system is None)
@@ -326,6 +329,8 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
                 lists[system][number] = found
     if texts:
         expected = _matched(table, expected, lists, remarks)
+    expected, step = whole_grades(expected)
+    remarks.update([step] if step else [])
     asked = {number for number in questions.texts if expected.get(number)}
     if without := len(questions.texts) - len(asked):
         remarks[f"{without} question{'s' * (without != 1)} without an expected answer: not scored"] += 1
@@ -335,11 +340,11 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
         fault = f"'{roles.expected or roles.document}' holds flags (0 and 1), and no ids"
         raise table.fault(fault, "give the ids of expected and retrieved documents, or a score for each question")
     _check_names(table, expected, lists)
-    _check_lengths(table, roles, expected, lists)
+    _check_lengths(table, roles, expected, lists, known=known)
     runs = {system: _run(table, system, found, remarks) for system, found in lists.items()}
     rows = [(number, "0", doc, grade) for number in questions.texts for doc, grade in expected.get(number, {}).items()]
     qrels = pl.DataFrame(
-        [(topic, whole(doc), grade) for topic, _, doc, grade in rows],
+        [(topic, whole(doc), int(grade)) for topic, _, doc, grade in rows],
         schema={name: QREL_SCHEMA[name] for name in ("topic_id", "doc_id", "relevance")}, orient="row",
     )  # fmt: skip
     empty = {system: frozenset(number for number, own in every.items() if not own) for system, every in lists.items()}
@@ -348,7 +353,7 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
 
 
 def _join(
-    expected: dict[str, dict[str, int]], number: str, own: dict[str, int], remarks: Counter[str], *, repeated: bool
+    expected: dict[str, dict[str, float]], number: str, own: dict[str, float], remarks: Counter[str], *, repeated: bool
 ) -> None:
     """Adds what is expected of a question; several rows of it are put together."""
     if number in expected and repeated:
@@ -360,19 +365,19 @@ def _join(
     expected.setdefault(number, {})
 
 
-def _grade(score: float | None, table: GoldenRows, row: int) -> int:
+def _grade(score: float | None, table: GoldenRows, row: int) -> float:
     if score is None:
         return 1
-    if not score.is_integer():
-        raise table.fault(f"{score:g} is not a grade", "give whole numbers as grades", row)
-    return int(score)
+    if not float(round(100 * score, 6)).is_integer():
+        raise table.fault(f"{score:g} is not a grade", "give whole numbers as grades, or two decimals at most", row)
+    return score
 
 
 def _by_row(
     table: GoldenRows,
     roles: GoldenRoles,
     questions: _Questions,
-    found: tuple[dict[str, dict[str, int]], dict[str, dict[str, list[Retrieved]]]],
+    found: tuple[dict[str, dict[str, float]], dict[str, dict[str, list[Retrieved]]]],
     signs: Mapping[str, str],
 ) -> None:
     """A row for each result: lists in the order of the rank, of the score, or of the rows."""
@@ -385,7 +390,7 @@ def _by_row(
         rank = None if roles.rank is None else number_of(cells.get(roles.rank))
         if roles.expected is not None:
             for one in items(cells.get(roles.expected), signs[roles.expected], table, row):
-                expected[number][one.doc_id] = _grade(one.score, table, row)
+                expected[number][one.doc_id] = _grade(one.weight, table, row)
         expected.setdefault(number, {})
         cell = cells.get(roles.document or "")
         if is_empty(cell):
@@ -450,10 +455,10 @@ def _plain(text: str) -> str:
 
 def _matched(
     table: GoldenRows,
-    expected: Mapping[str, Mapping[str, int]],
+    expected: Mapping[str, Mapping[str, float]],
     lists: Mapping[str, dict[str, list[Retrieved]]],
     remarks: Counter[str],
-) -> dict[str, dict[str, int]]:
+) -> dict[str, dict[str, float]]:
     """Expected texts as the documents that hold them; a text that none holds is a document that nobody retrieved."""
     known: dict[str, str] = {}
     for every in lists.values():
@@ -465,7 +470,7 @@ def _matched(
     by_text: dict[str, list[str]] = defaultdict(list)
     for doc, text in known.items():
         by_text[text].append(doc)
-    found: dict[str, dict[str, int]] = {}
+    found: dict[str, dict[str, float]] = {}
     equal = inside = lacking = 0
     for number, answers in expected.items():
         found[number] = {}
@@ -514,8 +519,10 @@ _FORMS: Final[Mapping[str, Callable[[str], str]]] = {
 def _check_lengths(
     table: GoldenRows,
     roles: GoldenRoles,
-    expected: Mapping[str, Mapping[str, int]],
+    expected: Mapping[str, Mapping[str, float]],
     lists: Mapping[str, Mapping[str, list[Retrieved]]],
+    *,
+    known: bool,
 ) -> None:
     """Refuses lists that were cut off when they were printed, and columns that may be exchanged."""
     every = [results for own in lists.values() for results in own.values() if results]
@@ -523,7 +530,7 @@ def _check_lengths(
         remedy = "write the whole lists, for instance as JSON"
         raise table.fault(f"{cut} lists of results end in '{every[0][-1].doc_id[-3:]}': they were cut off", remedy)
     lengths = [len(own) for own in expected.values() if own]
-    if roles.expected is None or len(roles.retrieved) != 1 or roles.system is not None or len(lengths) < _MANY:
+    if known or roles.expected is None or len(roles.retrieved) != 1 or roles.system is not None or len(lengths) < _MANY:
         return
     (column,), retrieved = roles.retrieved.values(), [len(results) for results in every]
     if max(retrieved, default=0) <= _FEW and min(lengths) > max(retrieved):
@@ -533,7 +540,7 @@ def _check_lengths(
 
 
 def _check_names(
-    table: GoldenRows, expected: Mapping[str, Mapping[str, int]], lists: Mapping[str, Mapping[str, list[Retrieved]]]
+    table: GoldenRows, expected: Mapping[str, Mapping[str, float]], lists: Mapping[str, Mapping[str, list[Retrieved]]]
 ) -> None:
     """Refuses ids of results that are written otherwise than the expected ones."""
     wanted = {doc for own in expected.values() for doc in own}
@@ -559,7 +566,7 @@ def _check_names(
 
 
 def _same_in_form(
-    change: Callable[[str], str], expected: Mapping[str, Mapping[str, int]], every: Mapping[str, list[Retrieved]]
+    change: Callable[[str], str], expected: Mapping[str, Mapping[str, float]], every: Mapping[str, list[Retrieved]]
 ) -> tuple[str, str] | None:
     """An expected id and a result of its question that are another text, and the same in a form; None for too few.
 

@@ -12,12 +12,12 @@ from truerank.sources.golden_words import ANSWER, words_of
 
 KEYS: Final = (
     "doc_id", "docid", "document_id", "chunk_id", "passage_id", "node_id", "id_", "_id", "id", "docno", "corpus_id",
-    "source", "url", "file",
+    "docId", "docID", "documentId", "chunkId", "passageId", "nodeId", "source", "url", "file",
 )  # fmt: skip
 _TEXTS: Final = ("page_content", "text", "content", "body", "passage")
 #: Last words of names of numbers that rise from the best result: distance, cosine_distance, rank.
 _RISING: Final = (("distance",), ("distances",), ("dist",), ("rank",))
-INNER: Final = ("metadata", "node", "document")
+INNER: Final = ("metadata", "node", "document", "hit")
 SEPARATORS: Final = (";", "|", "\n", ",")
 #: Signs that are tried where ids of expected and retrieved cells meet only by one of them; an id may hold the others.
 _TRIED: Final = (*SEPARATORS, " / ", "、")
@@ -36,12 +36,21 @@ TEXT_WORDS: Final = 3
 
 
 class Retrieved(NamedTuple):
-    """One result: its id, its score, its text, and a number that rises from the best one, as far as they are known."""
+    """One result: its id, its score, its text, and a number that rises from the best one, as far as they are known.
+
+    `grade` is what somebody said of it beside its score.
+    """
 
     doc_id: str
     score: float | None = None
     text: str = ""
     distance: float | None = None
+    grade: float | None = None
+
+    @property
+    def weight(self) -> float | None:
+        """What an expected document counts."""
+        return self.score if self.grade is None else self.grade
 
 
 def mean(values: Iterable[float]) -> float:
@@ -244,11 +253,22 @@ def _of_mapping(value: Mapping[str, Any]) -> Retrieved | None:
     for key in INNER:
         if isinstance(flat.get(key), Mapping):
             flat = {**flat.pop(key), **flat}
-    score = next((number_of(flat[key]) for key in ("score", "similarity", "relevance_score") if key in flat), None)
+    score = next(
+        (number_of(flat[key]) for key in ("score", "similarity", "relevance_score", "_score") if key in flat), None
+    )
+    grade = next((number_of(flat[key]) for key in ("rating", "grade", "relevance", "gain") if key in flat), None)
     text = next((str(flat[key]) for key in _TEXTS if isinstance(flat.get(key), str)), "")
     identifier = next((flat[key] for key in KEYS if not is_empty(flat.get(key))), text or None)
     distance = next((number_of(cell) for key, cell in flat.items() if rising(str(key))), None)
-    return None if identifier is None else Retrieved(identifier_of(identifier), score, text, distance)
+    return None if identifier is None else Retrieved(identifier_of(identifier), score, text, distance, grade)
+
+
+def whole_grades(grades: Mapping[str, Mapping[str, float]]) -> tuple[dict[str, dict[str, float]], str]:
+    """Grades as whole numbers, and a remark: 0.1 to 1 are 1 to 10. More than two decimals are left as they are."""
+    every = [grade for own in grades.values() for grade in own.values()]
+    step = next((one for one in (1, 10, 100) if all(float(round(one * x, 6)).is_integer() for x in every)), 1)
+    whole = {topic: {doc: float(round(step * x, 6)) for doc, x in own.items()} for topic, own in grades.items()}
+    return whole, "" if step == 1 else f"grades with decimals are counted times {step}, up to {step * max(every):g}"
 
 
 def identifier_of(value: Any) -> str:

@@ -30,6 +30,7 @@ from truerank.sources.golden_shapes import with_lists
 from truerank.sources.golden_words import (
     ANSWER,
     DOCUMENT,
+    GENERATED,
     GRADE,
     ID,
     LABEL,
@@ -53,6 +54,7 @@ _DATE: Final = re.compile(r"(\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})(\b|T
 #: For columns that are recognised by what they hold: the share of rows in which results have an expected answer, how
 #: many times longer their lists are, and the most systems.
 _OVERLAP: Final = 0.1
+_TEXTS: Final = frozenset("text texts content contents title titles score scores".split())
 _LONGER: Final = 1.5
 
 
@@ -77,7 +79,7 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
     measure = pick("measure", NAMED_MEASURE, lambda name: not is_numeric(table, name))
     rank = pick("rank", RANK, lambda name: is_numeric(table, name))
     document = pick("document", DOCUMENT, lambda name: not is_lists(table, name))
-    if document is not None and not _repeats(table, names, taken):
+    if document is not None and "document" not in chosen and not _repeats(table, names, taken):
         taken.discard(document)
         document = None
     grades = GRADE | LABEL if document is not None else frozenset[str]()
@@ -157,6 +159,7 @@ def _by_content(
         met = {
             name: [one for one in results if one != name and _overlap(lists[name], lists[one]) >= _OVERLAP]
             for name in lists
+            if not set(words_of(name)) & GENERATED
         }
         fitting = [
             name for name, own in met.items() if own and all(length[one] >= _LONGER * length[name] for one in own)
@@ -240,7 +243,12 @@ def half_roles(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> tupl
         free = [name for name in free if name != question]
     lists = [name for name in free if is_lists(table, name)]
     alone = [name for name in free if not is_numeric(table, name)]
-    content = expected or document or next((own[0] for own in (lists, alone, free) if len(own) == 1), "")
+    content = (
+        expected
+        or document
+        or chosen.get("retrieved", ("",))[0]
+        or next((own[0] for own in (lists, alone, free) if len(own) == 1), "")
+    )
     return GoldenRoles(identifier, question, expected, grade, system, document, rank, score), content
 
 
@@ -272,11 +280,11 @@ def _expected(table: GoldenRows, names: Sequence[str], taken: set[str]) -> str |
             tiers[3].append(name)
         elif (wanted or reference) and words & THING:
             tiers[0].append(name)
-        elif wanted or "truth" in words or words == {"qrels"}:
+        elif wanted or "truth" in words or words == {"qrels"} or (words == {"judgments"} and is_lists(table, name)):
             tiers[1].append(name)
         elif reference:
             tiers[2].append(name)
-        elif words & ANSWER and "response" not in words:
+        elif words & ANSWER and not words & (GENERATED | {"response"}):
             tiers[4].append(name)
     return next((only_one(table, tier, "expected") for tier in tiers if tier), None)
 
@@ -301,6 +309,9 @@ def _systems(
         lists = [
             name for name in lists if name in named or not named or vocabulary(table, name) & known
         ]  # fmt: skip
+        # Of the ids and the texts of one list those count that can be expected.
+        lists = [name for name in lists if vocabulary(table, name) & known or not _is_twin(name, lists, table, known)]
+        free = [name for name in free if name in lists or not _is_twin(name, lists, table, known)]
         _check_left(table, [name for name in free if name not in lists], lists, known)
     if len(lists) > 1 and all(_PLACED.fullmatch(name) for name in lists) and _are_single(table, lists):
         raise table.fault(
@@ -320,6 +331,13 @@ def _systems(
     return labels, scores
 
 
+def _is_twin(name: str, lists: Sequence[str], table: GoldenRows, known: frozenset[str]) -> bool:
+    """Whether another column of results has the same name but for what is listed, and expected documents."""
+    stem = set(words_of(name)) - THING - _TEXTS
+    others = (other for other in lists if other != name and set(words_of(other)) - THING - _TEXTS == stem)
+    return any(vocabulary(table, other) & known for other in others)
+
+
 def _is_record(table: GoldenRows, name: str) -> bool:
     """Whether cells are objects of the same keys without digits, as feedback and settings are: no ids."""
     cells = [json_cell(cell) for cell in table.filled(name)]
@@ -334,9 +352,9 @@ def _check_left(table: GoldenRows, others: Sequence[str], lists: Sequence[str], 
     if not lists or not known:
         return
     usual = min((mean(map(len, own)) for name in lists if (own := lists_of(table, name)) is not None), default=0)
-    for name in others:
+    for name in (one for one in others if joined(one) not in ID):
         objects = any(isinstance(json_cell(cell), Mapping) for cell in table.filled(name))
-        apart = objects or set(words_of(name)) & (QUESTION | NOTES) or is_numeric(table, name)
+        apart = objects or set(words_of(name)) & (QUESTION | NOTES) or is_numeric(table, name) or _is_prose(table, name)
         own = None if apart else lists_of(table, name)
         if own is not None and usual > 1 and mean(map(len, own)) >= usual / 2:
             fault = f"'{name}' holds lists, but none of the expected ids"
@@ -367,6 +385,12 @@ def _labels(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def _is_prose(table: GoldenRows, name: str) -> bool:
+    """Whether a column has an answer in words, which may hold the signs between ids."""
+    words = [len(str(cell).split()) for cell in table.filled(name)]
+    return bool(set(words_of(name)) & (ANSWER | GENERATED | REFERENCE)) and mean(words) >= 2 * TEXT_WORDS
+
+
 def _is_results(table: GoldenRows, name: str, known: frozenset[str]) -> bool:
     """Whether a column holds lists of results: by its name and its cells."""
     cells = table.filled(name)
@@ -374,6 +398,8 @@ def _is_results(table: GoldenRows, name: str, known: frozenset[str]) -> bool:
         return False
     if is_lists(table, name):
         return True
+    if _is_prose(table, name):
+        return False
     if not is_numeric(table, name):
         several = sum(any(sign in str(cell) for sign in (*SEPARATORS, " ")) for cell in cells)
         named = bool(set(words_of(name)) & RETRIEVED)

@@ -81,6 +81,7 @@ NOTES: Final = frozenset(
 )
 REFERENCE: Final = frozenset("reference references ground".split())
 ANSWER: Final = frozenset("answer answers response".split())
+GENERATED: Final = frozenset("generated predicted actual output outputs completion".split())
 THING: Final = frozenset(
     "id ids doc docs document documents chunk chunks passage passages context contexts url urls file files source "
     "sources page pages node nodes".split()
