@@ -28,16 +28,19 @@ from truerank.sources.golden_cells import (
     check_distances,
     identifier_of,
     is_missing,
+    is_scored,
     items,
+    mean,
     number_of,
     rising,
     separator,
+    vocabulary,
     whole,
 )
 from truerank.sources.golden_columns import divided, roles_of
 from truerank.sources.golden_roles import GoldenRoles
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, opened_rows
-from truerank.sources.golden_scores import SCALE
+from truerank.sources.golden_scores import SCALE, direction
 from truerank.sources.golden_shapes import shaped
 from truerank.sources.golden_words import LOWER, words_of
 from truerank.sources.qrels import QREL_SCHEMA
@@ -46,6 +49,7 @@ from truerank.sources.tool_results import SUMMARY_TOPICS, measure_name
 #: So few results of each question, and so many questions, show that two columns may be exchanged.
 _FEW: Final = 3
 _MANY: Final = 5
+_LEFT: Final = "these questions are left out where it is compared"
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _NOT_WORD: Final = re.compile(r"[\W_]+")
 
@@ -63,6 +67,7 @@ class GoldenTable:
         empty: the questions for which a system retrieved nothing, as its file says.
         path: of the file; empty for a value of a program.
         cells: of results of MTEB: the scores of all splits, columns as in `mteb_results.CELLS`.
+        better: which scores are, where their names do not say that the higher ones are.
         columns: by role, which columns were taken for it.
         remarks: what was done to rows and ids, one sentence each.
     """
@@ -78,6 +83,7 @@ class GoldenTable:
     empty: Mapping[str, frozenset[str]] = field(default_factory=dict)
     path: str = ""
     cells: pl.DataFrame | None = None
+    better: str = ""
 
     def sentence(self) -> str:
         """What it was taken for, and by which columns."""
@@ -89,7 +95,7 @@ class GoldenTable:
             f"{role} in {first_names(names, quoted=True)}" for role, names in self.columns.items() if role != "system"
         )
         kind = "scores of " if self.scores else ""
-        return f"{kind}{many}, {count}; {roles}"
+        return "; ".join(filter(None, (f"{kind}{many}, {count}", roles, self.better)))
 
 
 def read_golden(
@@ -300,6 +306,7 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     lists: dict[str, dict[str, list[Retrieved]]] = defaultdict(dict)
     signs = {name: separator(table, name) for name in (roles.expected, *roles.retrieved.values()) if name is not None}
     texts = roles.expected is not None and are_texts(table, roles.expected, signs[roles.expected])
+    texts = texts and not _are_ids(table, roles)
     if texts and roles.expected is not None:
         signs[roles.expected] = ""
     if roles.document is not None:
@@ -345,6 +352,15 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     empty = {system: frozenset(number for number, own in every.items() if not own) for system, every in lists.items()}
     said = (*table.remarks, *remarks)
     return GoldenTable(table.name, questions.frame(), qrels, runs, {}, roles.columns(), said, empty=empty)
+
+
+def _are_ids(table: GoldenRows, roles: GoldenRoles) -> bool:
+    """Whether expected cells are among results that are ids and no texts, whatever their column is called."""
+    known = frozenset[str]().union(
+        *(vocabulary(table, name) for name in (*roles.retrieved.values(), roles.document) if name)
+    )
+    words = mean(len(doc.split()) for doc in known)
+    return words < TEXT_WORDS and bool(vocabulary(table, roles.expected or "") & known)
 
 
 def _join(
@@ -585,6 +601,10 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     questions, remarks, missing = _Questions(table, roles), Counter[str](), Counter[str]()
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     named: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    texts: dict[str, list[str]] = defaultdict(list)
+    better = direction(table, roles)
+    sign = -1 if better.startswith("lower") else 1
+    scored = {name for name in (roles.score, *roles.retrieved.values()) if name and is_scored(table, name)}
     for number, cells in zip(questions.ids, table.rows, strict=True):
         repeat = None if roles.repeat is None else cells.get(roles.repeat)
         pairs = (
@@ -598,14 +618,19 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
                 missing[system] += 1
                 continue
             value = number_of(cell)
+            if value is None and name in scored:
+                texts[system].append(str(cell).strip())
+                continue
             if value is None or not math.isfinite(value):
                 raise table.fault(f"'{cell}' is not a score", "give numbers", questions.ids.index(number))
-            values[system][number].append(value)
+            values[system][number].append(sign * value)
             count = len(values[system][number])
             named[system][number].append(str(count) if is_empty(repeat) else identifier_of(repeat))
     for system, count in missing.items():
         many = "1 score is" if count == 1 else f"{count} scores are"
-        remarks[f"{system}: {many} missing; these questions are left out where it is compared"] += 1
+        remarks[f"{system}: {many} missing; {_LEFT}"] += 1
+    for system, own_texts in texts.items():
+        remarks[f"{system}: {len(own_texts)} cells are no numbers, such as '{own_texts[0][:20]}'; {_LEFT}"] += 1
     repeats = sum(len(scores) > 1 for own in values.values() for scores in own.values())
     if repeats:
         remarks[f"{repeats} scores are means over repeats of the same question and system"] += 1
@@ -621,6 +646,7 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     return GoldenTable(
         table.name, questions.frame(), None, {}, scores, roles.columns(), (*table.remarks, *roles.left, *remarks),
         {system: frame for system, own in values.items() if (frame := _repeats(own, named[system])) is not None},
+        better=better,
     )  # fmt: skip
 
 

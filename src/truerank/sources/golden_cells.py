@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
 from truerank.sources.golden_rows import GoldenRows, is_empty, json_cell
-from truerank.sources.golden_words import ANSWER, words_of
+from truerank.sources.golden_words import ANSWER, THING, words_of
 
 KEYS: Final = (
     "doc_id", "docid", "document_id", "chunk_id", "passage_id", "node_id", "id_", "_id", "id", "docno", "corpus_id",
@@ -58,6 +58,15 @@ def is_numeric(table: GoldenRows, name: str) -> bool:
     cells = table.filled(name)
     numbers = [cell for cell in cells if not is_missing(cell)]
     return len(numbers) * 2 > len(cells) and all(number_of(cell) is not None for cell in numbers)
+
+
+def is_scored(table: GoldenRows, name: str) -> bool:
+    """Whether a column holds numbers, perhaps with words of failures among fractions, or among yes and no."""
+    cells = [cell for cell in table.filled(name) if not is_missing(cell)]
+    numbers = [number for cell in cells if (number := number_of(cell)) is not None]
+    fractions = sum(not number.is_integer() for number in numbers)
+    plain = fractions * 2 > len(cells) or all(0 <= number <= 1 for number in numbers)
+    return is_numeric(table, name) or (len(numbers) >= MOST * len(cells) > 0 and plain)
 
 
 def number_of(cell: Any) -> float | None:
@@ -125,7 +134,10 @@ def are_texts(table: GoldenRows, name: str, split: str) -> bool:
         return False
     if split and split != ",":
         return False
-    return sum(count >= TEXT_WORDS for count in words) >= MOST * len(words) or bool(set(words_of(name)) & ANSWER)
+    called = set(words_of(name))
+    return sum(count >= TEXT_WORDS for count in words) >= MOST * len(words) or bool(
+        called & ANSWER and not called & THING
+    )
 
 
 def shared_separator(gold: tuple[GoldenRows, str], results: tuple[GoldenRows, Sequence[str]]) -> tuple[str, list[str]]:

@@ -15,6 +15,7 @@ from truerank.sources.golden_cells import (
     TEXT_WORDS,
     is_lists,
     is_numeric,
+    is_scored,
     items,
     lists_of,
     mean,
@@ -45,6 +46,7 @@ from truerank.sources.golden_words import (
     SYSTEM,
     THING,
     WANTED,
+    called,
     joined,
     words_of,
 )
@@ -54,26 +56,28 @@ _DATE: Final = re.compile(r"(\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})(\b|T
 #: many times longer their lists are, and the most systems.
 _OVERLAP: Final = 0.1
 _LONGER: Final = 1.5
+#: So few rows may be those of so many systems.
+_FEWEST_ROWS: Final = 3
 
 
 def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRoles:
     # A frame that was saved with its index more than once has several such columns.
-    indices = [name for name in table.names if words_of(name)[:1] == ("unnamed",) and joined(name) != "unnamed_0"]
-    names, taken = [name for name in table.names if table.filled(name) and name not in indices], set[str]()
+    spare = [name for name in table.names if words_of(name)[:1] == ("unnamed",) and joined(name) != "unnamed_0"]
+    names, taken = [name for name in table.names if table.filled(name) and name not in spare], set[str]()
 
     def pick(role: str, known: frozenset[str], fits: Callable[[str], bool] = lambda name: True) -> str | None:
         if role in chosen:
             name: str | None = chosen[role][0]
         else:
-            free = [one for one in names if one not in taken and joined(one) in known and fits(one)]
+            free = [one for one in names if one not in taken and fits(one)]
+            free = called(free, known) if role == "question" else [one for one in free if joined(one) in known]
             name = only_one(table, free, role) if role != "id" or len(free) < 2 else min(free, key=_id_order)
         taken.update(() if name is None else (name,))
         return name
 
     for several in chosen.values():
         taken.update(several)
-    system = pick("system", SYSTEM)
-    repeat = pick("repeat", REPEAT)
+    system, repeat = pick("system", SYSTEM, lambda name: _groups(table, name)), pick("repeat", REPEAT)
     measure = pick("measure", NAMED_MEASURE, lambda name: not is_numeric(table, name))
     rank = pick("rank", RANK, lambda name: is_numeric(table, name))
     document = pick("document", DOCUMENT, lambda name: not is_lists(table, name))
@@ -82,16 +86,18 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
         document = None
     grades = GRADE | LABEL if document is not None else frozenset[str]()
     grade = pick("grade", grades, lambda name: is_numeric(table, name))
-    expected = chosen["expected"][0] if "expected" in chosen else _expected(table, names, taken)
+    # Named scores leave nothing to be expected.
+    scored = document is None and "score" in chosen and "retrieved" not in chosen
+    expected = chosen.get("expected", (None if scored else _expected(table, names, taken),))[0]
     taken.update(() if expected is None else (expected,))
     question = pick("question", QUESTION, lambda name: not is_numeric(table, name))
     identifier = pick("id", ID)
     seen = _by_content(table, [name for name in names if name not in taken], question or identifier, expected, system)
     question, expected, system = seen.question or question, seen.expected or expected, seen.system or system
     taken.update(name for name in seen if name is not None)
-    score = None
-    if document is not None or system is not None or "score" in chosen:
-        score = pick("score", SCORE | SCORES, lambda name: is_numeric(table, name) and not is_lists(table, name))
+    beside = document is not None or system is not None or "score" in chosen
+    kinds = SCORE | SCORES if beside else frozenset[str]()
+    score = pick("score", kinds, lambda name: is_scored(table, name) and not is_lists(table, name))
     found = GoldenRoles(identifier, question, expected, grade, system, document, rank, score, repeat, measure)
     if document is not None:
         if expected is None and grade is None:
@@ -222,7 +228,7 @@ def half_roles(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> tupl
     names = [name for name in table.names if table.filled(name)]
 
     def named(words: frozenset[str], role: str) -> str | None:
-        fitting = [name for name in names if joined(name) in words]
+        fitting = called(names, words) if words is QUESTION else [name for name in names if joined(name) in words]
         return chosen.get(role, (None,))[0] or (min(fitting, key=_id_order) if fitting else None)
 
     system = named(SYSTEM, "system")
@@ -242,6 +248,12 @@ def half_roles(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> tupl
     alone = [name for name in free if not is_numeric(table, name)]
     content = expected or document or next((own[0] for own in (lists, alone, free) if len(own) == 1), "")
     return GoldenRoles(identifier, question, expected, grade, system, document, rank, score), content
+
+
+def _groups(table: GoldenRows, name: str) -> bool:
+    """Whether a column may name systems: an id of which each row has its own names rows."""
+    values = [str(cell) for cell in table.filled(name)]
+    return len(values) < _FEWEST_ROWS or len(set(values)) < len(values)
 
 
 def _id_order(name: str) -> tuple[bool, int]:
@@ -274,10 +286,14 @@ def _expected(table: GoldenRows, names: Sequence[str], taken: set[str]) -> str |
             tiers[0].append(name)
         elif wanted or "truth" in words or words == {"qrels"}:
             tiers[1].append(name)
-        elif reference:
+        elif reference or (words & ANSWER and words & THING):
             tiers[2].append(name)
         elif words & ANSWER and "response" not in words:
             tiers[4].append(name)
+    numbers = [name for name in names if name not in taken and is_numeric(table, name) and joined(name) not in ID]
+    if not any(tiers[:4]) and len(tiers[4]) > 1 and len(numbers) > 1:
+        fault = f"{first_names(tiers[4], quoted=True)}: answers of systems, beside their scores, or an expected one"
+        raise table.two_readings(fault, (f"score={'+'.join(numbers)}", *(f"expected={name}" for name in tiers[4])))
     return next((only_one(table, tier, "expected") for tier in tiers if tier), None)
 
 
@@ -296,7 +312,10 @@ def _systems(
         known = vocabulary(table, expected) if expected else frozenset()
         lists = [name for name in free if _is_results(table, name, known)]
         lists = [name for name in lists if not known or not _is_record(table, name) or vocabulary(table, name) & known]
-        named = [name for name in lists if set(words_of(name)) & RETRIEVED]
+        named = [name for name in lists if set(words_of(name)) & (RETRIEVED if known else RETRIEVED - {"top"})]
+        several = sum(is_scored(table, name) for name in free) > 1
+        if several and not known and not named and not any(is_lists(table, name) for name in lists):
+            return {}, {}  # texts beside scores of several systems are no lists
         # With a column that says what it is, one that does not is something else, unless it has expected documents.
         lists = [
             name for name in lists if name in named or not named or vocabulary(table, name) & known
@@ -338,7 +357,8 @@ def _check_left(table: GoldenRows, others: Sequence[str], lists: Sequence[str], 
         objects = any(isinstance(json_cell(cell), Mapping) for cell in table.filled(name))
         apart = objects or set(words_of(name)) & (QUESTION | NOTES) or is_numeric(table, name)
         own = None if apart else lists_of(table, name)
-        if own is not None and usual > 1 and mean(map(len, own)) >= usual / 2:
+        listed = own is not None and (max(map(len, own)) > 1 or set(words_of(name)) & RETRIEVED)
+        if own is not None and listed and usual > 1 and mean(map(len, own)) >= usual / 2:
             fault = f"'{name}' holds lists, but none of the expected ids"
             choices = (f"retrieved={'+'.join([*lists, name])}", f"retrieved={'+'.join(lists)}")
             raise table.two_readings(f"{fault}: a system, or something else", choices)
