@@ -159,3 +159,12 @@ def test_what_is_named_overrules_every_guess() -> None:
         ids = {name: GOLDEN["expected"], "question": QUESTIONS, "old": GOLDEN["retrieved"], "new": GOLDEN["retrieved"]}
         judged = read_golden(ids, f"expected={name},retrieved=old+new").qrels
         assert judged is not None and judged["doc_id"].to_list() == GOLDEN["expected"], name
+
+
+def test_a_question_that_repeats_another_one_counts_once() -> None:
+    texts = ["Is C the same as C++?", "Is C++ the same as C?", "Where is it", "where is  it?", "What is -5 + 1.5?"]
+    texts += ["“Where is it?”", "What is 5 + 1.5?", "What's new?"]
+    found = read_golden({"id": [*"abcdefgh"], "question": texts, "old": [0, 1, 0.3, 0.5, 1, 0.4, 1, 0], "new": [1] * 8})
+    assert found.questions["topic_id"].to_list() == [*"abcegh"]
+    assert found.scores["old"]["value"].to_list() == pytest.approx([0, 1, 0.4, 1, 1, 0])
+    assert "2 of 8 questions repeat another one: each counts once, with its mean" in found.remarks

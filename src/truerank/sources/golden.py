@@ -45,6 +45,7 @@ from truerank.sources.golden_shapes import shaped
 from truerank.sources.golden_words import LOWER, words_of
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.tool_results import SUMMARY_TOPICS, measure_name
+from truerank.text.normalising import spoken
 
 #: So few results of each question, and so many questions, show that two columns may be exchanged.
 _FEW: Final = 3
@@ -293,6 +294,12 @@ class _Questions:
             if self.texts.setdefault(number, text) != text and text is not None:
                 fault = f"question {number} has two texts"
                 raise table.fault(fault, "give each question an id of its own", row)
+
+    def copies(self) -> dict[str, str]:
+        """Questions with the text of another one, but for case, marks and blanks, and the first of each."""
+        first: dict[str, str] = {}
+        texts = {number: spoken(text) for number, text in self.texts.items() if text is not None}
+        return {number: first[text] for number, text in texts.items() if first.setdefault(text, number) != number}
 
     def frame(self) -> pl.DataFrame:
         rows = list(self.texts.items())
@@ -643,9 +650,22 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     }
     if any(set(frame["topic_id"]) != set(questions.texts) for frame in scores.values()) and not remarks:
         remarks["some systems lack questions; they are left out where these are compared"] += 1
+    asked = questions.frame()
+    if copies := questions.copies():
+        remarks[f"{len(copies)} of {len(asked)} questions repeat another one: each counts once, with its mean"] += 1
+        asked = asked.filter(~pl.col("topic_id").is_in([*copies]))
+        first = pl.col("topic_id").replace(copies)
+        scores = {
+            system: frame.group_by(first, maintain_order=True).agg(pl.col("value").mean())
+            for system, frame in scores.items()
+        }
     return GoldenTable(
-        table.name, questions.frame(), None, {}, scores, roles.columns(), (*table.remarks, *roles.left, *remarks),
-        {system: frame for system, own in values.items() if (frame := _repeats(own, named[system])) is not None},
+        table.name, asked, None, {}, scores, roles.columns(), (*table.remarks, *roles.left, *remarks),
+        {
+            system: frame
+            for system, own in values.items()
+            if (frame := _repeats({one: own[one] for one in own if one not in copies}, named[system])) is not None
+        },
         better=better,
     )  # fmt: skip
 
