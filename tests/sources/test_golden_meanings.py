@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,6 +49,9 @@ def by_system(name: str, values: Sequence[Any], score: str = "score") -> list[di
         ("dataset", DATA_SETS),
         ("task", DATA_SETS),
         ("id", DATA_SETS),
+        ("id", ["de", "en", "fr", "es", "it", "nl", "pl", "sv"]),
+        ("run", [f"run-{n}" for n in range(8)]),
+        ("annotator", [f"A{n}" for n in range(8)]),
         ("language", ["de", "en", "fr", "es", "it", "nl", "pl", "sv"]),
     ],
 )
@@ -77,6 +82,7 @@ def test_rows_that_are_no_questions_are_asked_about(name: str, values: Sequence[
         ("Unnamed: 0", [*range(8)]),
         ("sample", [f"s-{n}" for n in range(8)]),
         ("what people ask", QUESTIONS),
+        ("customer question", QUESTIONS),
         ("#", [*range(1, 9)]),
     ],
 )
@@ -115,6 +121,19 @@ def test_of_others_the_higher_is_better(measure: str) -> None:
     assert [*found.scores.values()][1]["value"].to_list() == SCORES["new"] and "lower" not in found.sentence()
 
 
+def test_of_objects_in_objects_the_longer_side_has_the_questions(tmp_path: Path) -> None:
+    for name, keys in (("a.json", QUESTIONS), ("b.json", DATA_SETS)):
+        by_system = {system: dict(zip(keys, own, strict=True)) for system, own in SCORES.items()}
+        by_question = {key: {system: by_system[system][key] for system in SCORES} for key in keys}
+        for value in (by_system, by_question):
+            (tmp_path / name).write_text(json.dumps(value))
+            if keys is DATA_SETS:
+                with pytest.raises(TwoReadingsError, match="data sets"):
+                    read_golden(tmp_path / name)
+            else:
+                assert read_golden(tmp_path / name).scores["new"]["value"].to_list() == SCORES["new"]
+
+
 def test_two_measures_of_which_the_lower_is_better_are_no_systems() -> None:
     with pytest.raises(InputError, match="several measures"):
         read_golden({"question": QUESTIONS, "latency": SCORES["old"], "cost": SCORES["new"]})
@@ -137,6 +156,10 @@ def test_a_column_of_measures_is_asked_about() -> None:
         for n, question in enumerate(QUESTIONS)
         for name, value in (("recall", 0.5), ("helpful", 0.0))
     ]
+    others = [row | {"name": str(row["name"]).replace("recall", "concise")} for row in rows]
+    with pytest.raises(TwoReadingsError) as raised:
+        read_golden(others, "system=release")
+    assert raised.value.choices == ("measure=name", "repeat=name")
     for columns in ("", "system=release", "system=release,repeat=traceId", "system=release,score=value"):
         with pytest.raises(TwoReadingsError) as raised:
             read_golden(rows, columns)
@@ -168,3 +191,59 @@ def test_a_question_that_repeats_another_one_counts_once() -> None:
     assert found.questions["topic_id"].to_list() == [*"abcegh"]
     assert found.scores["old"]["value"].to_list() == pytest.approx([0, 1, 0.4, 1, 1, 0])
     assert "2 of 8 questions repeat another one: each counts once, with its mean" in found.remarks
+
+
+def test_a_guess_gives_way_to_what_is_named() -> None:
+    lists = dict.fromkeys(("bm25", "dense"), GOLDEN["retrieved"])
+    named = "expected=gold,retrieved=bm25+dense"
+    tables: dict[str, Rows] = {
+        "a model that is none": {"gold": GOLDEN["expected"], "model": ["x", "y"] * 4, **lists},
+        "documents that are others": {
+            "gold": GOLDEN["expected"],
+            "doc_id": [*"aabbccdd"],
+            "topic": [*"aabbccdd"],
+            **lists,
+        },
+        "a second expected one": {"gold": GOLDEN["expected"], "relevant_docs": ["z1;z2"] * 8, **lists},
+        "scores of a judge": {"gold": GOLDEN["expected"], "faithfulness": SCORES["old"], **lists},
+        "lists of something else": {"gold": GOLDEN["expected"], "steps": ["u;v;w"] * 8, **lists},
+    }
+    for what, table in tables.items():
+        found = read_golden({"question": QUESTIONS, **table}, f"{named},question=question")
+        assert list(found.runs) == ["bm25", "dense"] and len(found.questions) == 8, what
+        assert found.qrels is not None and found.qrels["doc_id"].to_list() == GOLDEN["expected"], what
+    turned = {"question": QUESTIONS, "gold": [f"d{n};x{n};y{n};z{n}" for n in range(8)], "found": GOLDEN["expected"]}
+    assert len(read_golden(turned, "expected=gold,retrieved=found").questions) == 8
+    scored = {
+        "question": QUESTIONS,
+        "model": ["x", "y"] * 4,
+        "precision_model": SCORES["old"],
+        "recall_model": SCORES["new"],
+    }
+    assert len(read_golden(scored, "score=precision_model+recall_model").scores) == 2
+    by_row = {"question": [q for q in QUESTIONS for _ in "ab"], "gold": [d for d in GOLDEN["expected"] for _ in "ab"]}
+    for columns in ("retrieved=hit", "document=hit"):
+        ((_, run),) = read_golden(
+            {**by_row, "hit": [f"d{n // 2 + n % 2}" for n in range(16)]}, f"expected=gold,{columns}"
+        ).runs.items()
+        assert len(run) == 16
+
+
+def test_cells_that_are_no_numbers_are_left_out_and_counted() -> None:
+    for failed in ("timeout", "ERR", "skipped by hand"):
+        for own in ([failed, 4, 3, "", 5, 2, failed, 1], [failed, 0.4, 0.3, "", 0.5, 0.2, failed, 0.1]):
+            table: Rows = {"question": QUESTIONS, "rating_old": own, "rating_new": [3, 4, 3, 1, 5, 2, 2, 1]}
+            if isinstance(own[1], float):
+                table["rating_new"] = SCORES["new"]
+            for given in (table, [
+                {"question": q, "system": name, "score": table[name][n]}
+                for n, q in enumerate(QUESTIONS) for name in ("rating_old", "rating_new")
+            ]):  # fmt: skip
+                found = read_golden(given)
+                assert [len(found.scores[name]) for name in ("rating_old", "rating_new")] == [5, 8]
+                said = " ".join(found.remarks)
+                assert (
+                    f"rating_old: 2 cells are no numbers, such as '{failed}'" in said and "1 score is missing" in said
+                )
+    most = read_golden({"question": QUESTIONS, "rating_new": SCORES["new"], "rating_old": ["crash"] * 6 + [0.5, 0.25]})
+    assert list(most.scores) == ["rating_new"] and "6 of its cells, such as 'crash'" in " ".join(most.remarks)

@@ -546,7 +546,13 @@ def _check_lengths(
         remedy = "write the whole lists, for instance as JSON"
         raise table.fault(f"{cut} lists of results end in '{every[0][-1].doc_id[-3:]}': they were cut off", remedy)
     lengths = [len(own) for own in expected.values() if own]
-    if roles.expected is None or len(roles.retrieved) != 1 or roles.system is not None or len(lengths) < _MANY:
+    if (
+        roles.is_named
+        or roles.expected is None
+        or len(roles.retrieved) != 1
+        or roles.system is not None
+        or len(lengths) < _MANY
+    ):
         return
     (column,), retrieved = roles.retrieved.values(), [len(results) for results in every]
     if max(retrieved, default=0) <= _FEW and min(lengths) > max(retrieved):
@@ -637,7 +643,8 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
         many = "1 score is" if count == 1 else f"{count} scores are"
         remarks[f"{system}: {many} missing; {_LEFT}"] += 1
     for system, own_texts in texts.items():
-        remarks[f"{system}: {len(own_texts)} cells are no numbers, such as '{own_texts[0][:20]}'; {_LEFT}"] += 1
+        many = "1 cell is no number" if len(own_texts) == 1 else f"{len(own_texts)} cells are no numbers"
+        remarks[f"{system}: {many}, such as '{own_texts[0][:20]}'; {_LEFT}"] += 1
     repeats = sum(len(scores) > 1 for own in values.values() for scores in own.values())
     if repeats:
         remarks[f"{repeats} scores are means over repeats of the same question and system"] += 1

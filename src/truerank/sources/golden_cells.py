@@ -31,6 +31,8 @@ _MISSING: Final = re.compile(r"nan|n/?a|null|none|[-–—.]|#[A-Z0-9/]+[!?]?", 
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+")
 #: Shares of cells by which a column is told.
 MOST: Final = 0.6
+#: Words by which a program says that something failed.
+_FAILURES: Final = 3
 #: Words from which on an expected cell is a text, and letters from which a text within another one is meant.
 TEXT_WORDS: Final = 3
 
@@ -61,11 +63,12 @@ def is_numeric(table: GoldenRows, name: str) -> bool:
 
 
 def is_scored(table: GoldenRows, name: str) -> bool:
-    """Whether a column holds numbers, perhaps with words of failures among fractions, or among yes and no."""
+    """Whether a column holds numbers, perhaps with a few words of failures among them, as "timeout" and "error"."""
     cells = [cell for cell in table.filled(name) if not is_missing(cell)]
     numbers = [number for cell in cells if (number := number_of(cell)) is not None]
+    words = {str(cell) for cell in cells if number_of(cell) is None}
     fractions = sum(not number.is_integer() for number in numbers)
-    plain = fractions * 2 > len(cells) or all(0 <= number <= 1 for number in numbers)
+    plain = fractions * 2 > len(cells) or (len(words) <= _FAILURES and not re.search(r"\d", "".join(words)))
     return is_numeric(table, name) or (len(numbers) >= MOST * len(cells) > 0 and plain)
 
 

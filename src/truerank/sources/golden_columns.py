@@ -60,16 +60,65 @@ _LONGER: Final = 1.5
 _FEWEST_ROWS: Final = 3
 
 
+def _any(table: GoldenRows, name: str) -> bool:
+    return True
+
+
+def _groups(table: GoldenRows, name: str) -> bool:
+    """Whether a column may name systems: an id of which each row has its own names rows."""
+    values = [str(cell) for cell in table.filled(name)]
+    return len(values) < _FEWEST_ROWS or len(set(values)) < len(values)
+
+
+def _is_text(table: GoldenRows, name: str) -> bool:
+    return not is_numeric(table, name)
+
+
+#: What columns of each role are called, and what they hold; expected and retrieved ones are told beside each other.
+_ROLES: Final[Mapping[str, tuple[frozenset[str], Callable[[GoldenRows, str], bool]]]] = {
+    "system": (SYSTEM, _groups),
+    "repeat": (REPEAT, _any),
+    "measure": (NAMED_MEASURE, _is_text),
+    "rank": (RANK, is_numeric),
+    "document": (DOCUMENT, lambda table, name: not is_lists(table, name)),
+    "grade": (GRADE | LABEL, is_numeric),
+    "question": (QUESTION, _is_text),
+    "id": (ID, _any),
+    "score": (SCORE | SCORES, lambda table, name: is_scored(table, name) and not is_lists(table, name)),
+}
+
+
+def _ruled_out(chosen: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """The roles for which named columns leave no room."""
+    several = max(len(chosen.get(role, ())) for role in ("retrieved", "score")) > 1
+    lists = {"document", "grade"} if "retrieved" in chosen else set[str]()
+    scores = {"expected"} if "score" in chosen and not {"retrieved", "document"} & set(chosen) else set[str]()
+    return frozenset((lists | scores | ({"system"} if several else set())) - set(chosen))
+
+
+def _by_result(
+    table: GoldenRows, names: Sequence[str], chosen: Mapping[str, tuple[str, ...]]
+) -> Mapping[str, tuple[str, ...]]:
+    """The named columns, where one of results has one id in each of several rows of a question: documents."""
+    lists = chosen.get("retrieved", ())
+    if len(lists) != 1 or not _repeats(table, names, {*lists}) or not _are_single(table, lists):
+        return chosen
+    return {"document" if role == "retrieved" else role: own for role, own in chosen.items()}
+
+
 def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRoles:
     # A frame that was saved with its index more than once has several such columns.
     spare = [name for name in table.names if words_of(name)[:1] == ("unnamed",) and joined(name) != "unnamed_0"]
     names, taken = [name for name in table.names if table.filled(name) and name not in spare], set[str]()
+    chosen = _by_result(table, names, chosen)
+    shut = _ruled_out(chosen)
 
-    def pick(role: str, known: frozenset[str], fits: Callable[[str], bool] = lambda name: True) -> str | None:
-        if role in chosen:
-            name: str | None = chosen[role][0]
+    def pick(role: str) -> str | None:
+        known, fits = _ROLES[role]
+        if role in chosen or role in shut:
+            name: str | None = chosen.get(role, (None,))[0]
         else:
-            free = [one for one in names if one not in taken and fits(one)]
+            free = [one for one in names if one not in taken and fits(table, one)]
             free = called(free, known) if role == "question" else [one for one in free if joined(one) in known]
             name = only_one(table, free, role) if role != "id" or len(free) < 2 else min(free, key=_id_order)
         taken.update(() if name is None else (name,))
@@ -77,27 +126,21 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
 
     for several in chosen.values():
         taken.update(several)
-    system, repeat = pick("system", SYSTEM, lambda name: _groups(table, name)), pick("repeat", REPEAT)
-    measure = pick("measure", NAMED_MEASURE, lambda name: not is_numeric(table, name))
-    rank = pick("rank", RANK, lambda name: is_numeric(table, name))
-    document = pick("document", DOCUMENT, lambda name: not is_lists(table, name))
-    if document is not None and not _repeats(table, names, taken):
+    system, repeat, measure, rank, document = map(pick, ("system", "repeat", "measure", "rank", "document"))
+    if document is not None and "document" not in chosen and not _repeats(table, names, taken):
         taken.discard(document)
         document = None
-    grades = GRADE | LABEL if document is not None else frozenset[str]()
-    grade = pick("grade", grades, lambda name: is_numeric(table, name))
-    # Named scores leave nothing to be expected.
-    scored = document is None and "score" in chosen and "retrieved" not in chosen
-    expected = chosen.get("expected", (None if scored else _expected(table, names, taken),))[0]
+    grade = pick("grade") if document is not None else None
+    expected = chosen.get("expected", (None,))[0]
+    if expected is None and ("expected" not in shut or document is not None):
+        expected = _expected(table, names, taken)
     taken.update(() if expected is None else (expected,))
-    question = pick("question", QUESTION, lambda name: not is_numeric(table, name))
-    identifier = pick("id", ID)
-    seen = _by_content(table, [name for name in names if name not in taken], question or identifier, expected, system)
+    question, identifier = _one_name(table, pick("question"), pick("id"), chosen)
+    free = [name for name in names if name not in taken]
+    seen = _by_content(table, free, question or identifier, expected, system or ("" if "system" in shut else None))
     question, expected, system = seen.question or question, seen.expected or expected, seen.system or system
     taken.update(name for name in seen if name is not None)
-    beside = document is not None or system is not None or "score" in chosen
-    kinds = SCORE | SCORES if beside else frozenset[str]()
-    score = pick("score", kinds, lambda name: is_scored(table, name) and not is_lists(table, name))
+    score = pick("score") if document is not None or system is not None or "score" in chosen else None
     found = GoldenRoles(identifier, question, expected, grade, system, document, rank, score, repeat, measure)
     if document is not None:
         if expected is None and grade is None:
@@ -121,7 +164,8 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
     if not {"retrieved", "expected"} & set(chosen):
         free = [name for name in names if name not in taken]
         check_judged_answers(table, free, expected, next(iter(retrieved.values())))
-    return replace(found, rank=None, score=None, retrieved=retrieved, scores=scores)
+    named = {"retrieved", "expected"} <= set(chosen)
+    return replace(found, rank=None, score=None, retrieved=retrieved, scores=scores, is_named=named)
 
 
 def _score_beside(
@@ -250,10 +294,17 @@ def half_roles(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> tupl
     return GoldenRoles(identifier, question, expected, grade, system, document, rank, score), content
 
 
-def _groups(table: GoldenRows, name: str) -> bool:
-    """Whether a column may name systems: an id of which each row has its own names rows."""
-    values = [str(cell) for cell in table.filled(name)]
-    return len(values) < _FEWEST_ROWS or len(set(values)) < len(values)
+def _one_name(
+    table: GoldenRows, question: str | None, identifier: str | None, chosen: Mapping[str, tuple[str, ...]]
+) -> tuple[str | None, str | None]:
+    """A question and its id; where one is named and the other, which is not, says otherwise, the named one alone."""
+    named = {"question", "id"} & set(chosen)
+    if question is None or identifier is None or len(named) != 1:
+        return question, identifier
+    pairs = {(str(row.get(question)), str(row.get(identifier))) for row in table.rows}
+    if len(pairs) == len({text for text, _ in pairs}) == len({own for _, own in pairs}):
+        return question, identifier
+    return (question, None) if "question" in named else (None, identifier)
 
 
 def _id_order(name: str) -> tuple[bool, int]:

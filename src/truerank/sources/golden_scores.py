@@ -68,6 +68,7 @@ def score_roles(
     numbers, left = list(chosen.get("score", ())), tuple[str, ...]()
     if not numbers:
         numbers, left = _numbers(table, [name for name in free if is_scored(table, name)])
+        left = (*left, *with_texts(table, [name for name in free if not is_scored(table, name)]))
     if found.expected is not None and (not numbers or "expected" in chosen):
         named = f" (left are {first_names(free, quoted=True)})" if free else ""
         fault = f"no column with what was retrieved{named}"
@@ -102,7 +103,7 @@ def score_roles(
             raise table.two_readings(fault, (f"question={others[0]}", f"system={others[0]}"))
     check_questions(table, found, others, chosen)
     check_rows(table, found, others)
-    _check_numbers(table, numbers)
+    _check_numbers(table, numbers, asked="score" not in chosen)
     if "score" not in chosen:
         _check_scores(table, numbers)
     labels = _labels(numbers)
@@ -126,13 +127,17 @@ def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[
     return kept, ((f"not taken for scores: {first_names(left, quoted=True)}",) if left else ())
 
 
+#: One number in so many cells is no accident.
+_SOME: Final = 5
+
+
 def with_texts(table: GoldenRows, names: Sequence[str]) -> Iterable[str]:
     """Columns of fractions in which some cells are texts, as programs write failures."""
     for name in names:
         cells = [cell for cell in table.filled(name) if not is_missing(cell)]
         texts = [str(cell) for cell in cells if number_of(cell) is None]
         fractions = sum(not (number_of(cell) or 0.0).is_integer() for cell in cells)
-        if texts and fractions * 2 > len(cells):
+        if texts and fractions * _SOME > len(cells):
             yield f"'{name}' is not taken for scores: not numbers: {len(texts)} of its cells, such as '{texts[0][:20]}'"
 
 
@@ -237,9 +242,10 @@ def check_results(
             continue
         if _names_measures(table, name):
             choices.append(f"measure={name}")
-        # Names of repetitions are the same for all questions.
-        elif "score" not in chosen and len(set(map(frozenset, groups.values()))) > len({row[1] for row in rows}):
-            choices += [f"document={name}", f"repeat={name}"] if found.repeat is None else []
+        elif "score" not in chosen and found.repeat is None:
+            # Names of measures and repetitions are the same for all questions.
+            same = len(set(map(frozenset, groups.values()))) <= len({row[1] for row in rows})
+            choices += [f"measure={name}" if same else f"document={name}", f"repeat={name}"]
     if choices:
         name = choices[0].partition("=")[2]
         raise table.two_readings(f"several rows of a question and a system, with '{name}'", tuple(choices))
@@ -306,10 +312,10 @@ def _names_measures(table: GoldenRows, name: str) -> bool:
     )
 
 
-def _check_numbers(table: GoldenRows, numbers: Sequence[str]) -> None:
+def _check_numbers(table: GoldenRows, numbers: Sequence[str], *, asked: bool) -> None:
     """Refuses columns that cannot be scores of one measure by several systems."""
     remedy = f"choose those of one measure: --columns score={numbers[0]}+…"
-    if len({measured(name) for name in numbers}) > 1:
+    if asked and len({measured(name) for name in numbers}) > 1:
         remedy = f"choose one: --columns score={'+'.join(n for n in numbers if measured(n) == measured(numbers[0]))}"
         raise table.fault(f"columns of several measures ({first_names(numbers, quoted=True)})", remedy)
     for name in numbers:
@@ -341,7 +347,8 @@ def _labels(names: Sequence[str]) -> dict[str, str]:
         name: [part for part in own if part.lower() != measured(name) and part not in shared]
         for name, own in parts.items()
     }
-    return {"_".join(left[name]) if measured(name) and left[name] else name: name for name in names}
+    labels = {"_".join(left[name]) if measured(name) and left[name] else name: name for name in names}
+    return labels if len(labels) == len(names) else dict(zip(names, names, strict=True))
 
 
 def direction(table: GoldenRows, found: GoldenRoles) -> str:
@@ -356,9 +363,10 @@ def direction(table: GoldenRows, found: GoldenRoles) -> str:
 
 _HIGHER: Final = "higher counts as better"
 _DATE: Final = re.compile(r"(\d{4}-\d\d(-\d\d)?|\d{1,2}[./]\d{1,2}[./]\d{2,4})(\b|T).*")
-_CUT: Final = re.compile(r"(top|k|n|at|depth|.*@)[ _=@-]?\d+", re.IGNORECASE)
+_CUT: Final = re.compile(r"(top|k|at|depth|.*@)[ _=@-]?\d+", re.IGNORECASE)
 #: Ids of rows and of tasks, which may name anything.
 _ANY: Final = frozenset("index idx unnamed_0 task key".split())
+_LANGUAGES: Final = frozenset("ar cs da de el en es fa fi fr he hi hu it ja ko nl pl pt ro ru sv tr uk vi zh".split())
 _DATA_SETS: Final = frozenset(
     "nq fiqa scifact hotpotqa quora msmarco treccovid nfcorpus arguana touche touche2020 dbpedia fever climatefever "
     "scidocs cqadupstack bioasq squad triviaqa naturalquestions miracl musique popqa eli5 narrativeqa".split()
@@ -390,7 +398,7 @@ def _no_questions(name: str, cells: Sequence[str]) -> str:
     """What rows are, by the name of a column and its cells; empty for questions."""
     count, words = len(cells), set(words_of(name))
     known = bool(called([name], QUESTION | ID)) and joined(name) not in _ANY
-    if not known and words & GROUPS:
+    if not known and words & GROUPS and words_of(name)[-1] not in QUESTION:
         return "groups of questions"
     if what := group_of(cells):
         return what
@@ -405,6 +413,7 @@ def group_of(cells: Sequence[str]) -> str:
         "dates": _DATE.fullmatch,
         "cut-offs": _CUT.fullmatch,
         "measures": MEASURE.fullmatch,
+        "languages": _LANGUAGES.__contains__,
         "data sets": lambda cell: "".join(words_of(cell)) in _DATA_SETS,
         "groups of questions": lambda cell: (
             words_of(cell)[:1] and words_of(cell)[0] in GROUPS and len(cell.split()) < 3

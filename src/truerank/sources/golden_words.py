@@ -79,7 +79,7 @@ LABEL: Final = frozenset("relevant label judged".split())
 #: Of these the lower is better, unless a name says that they are turned already, or avoided.
 LOWER: Final = frozenset(
     "rank ranks latency cost costs time seconds ms error errors distance loss losses tokens price perplexity ppl "
-    "toxicity hallucination hallucinations wer cer mae mse rmse nll fpr fnr".split()
+    "toxicity hallucination hallucinations bias miss misses failure failures wer cer mae mse rmse nll fpr fnr".split()
 )
 _TURNED: Final = frozenset("free no non without reciprocal inverse inverted saved savings reduction avoided".split())
 #: Parts of names of times and ranks in some languages, and units behind a sign.
@@ -94,7 +94,9 @@ GROUPS: Final = frozenset(
     "k depth cutoff cutoffs cut epoch epochs fold folds split splits step steps iteration date day week month quarter "
     "year hour time timestamp version release build commit category categories type types class classes kind group "
     "groups bucket segment domain language languages lang locale country region dataset datasets data corpus "
-    "collection benchmark subset difficulty threshold alpha beta temperature seed size budget measure metric".split()
+    "collection benchmark subset difficulty threshold alpha beta temperature seed size budget measure metric run runs "
+    "trial attempt rep replicate experiment annotator rater assessor participant user customer tenant client "
+    "team".split()
 )
 REPEAT: Final = frozenset(
     "repeat repetition replicate trial seed iteration rep attempt epoch repeat_id trial_id run_index".split()
