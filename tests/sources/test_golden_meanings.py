@@ -134,6 +134,15 @@ def test_of_objects_in_objects_the_longer_side_has_the_questions(tmp_path: Path)
                 assert read_golden(tmp_path / name).scores["new"]["value"].to_list() == SCORES["new"]
 
 
+def test_systems_that_are_called_after_what_they_lower() -> None:
+    table = {"question": QUESTIONS, "error_aware": SCORES["old"], "plain": SCORES["new"]}
+    assert "not taken for scores: 'error_aware'" in read_golden(table).remarks
+    found = read_golden(table, "score=error_aware+plain")
+    assert list(found.scores) == ["error_aware", "plain"] and found.scores["plain"]["value"].to_list() == SCORES["new"]
+    ranks = {"question": QUESTIONS, "rank_old": [1, 90, 3, 4, 1, 2, 7, 30], "rank_new": [1, 2, 3, 4, 1, 2, 7, 3]}
+    assert read_golden(ranks).scores["old"]["value"].to_list()[1] == -90
+
+
 def test_two_measures_of_which_the_lower_is_better_are_no_systems() -> None:
     with pytest.raises(InputError, match="several measures"):
         read_golden({"question": QUESTIONS, "latency": SCORES["old"], "cost": SCORES["new"]})

@@ -256,7 +256,7 @@ def _check_scores(table: GoldenRows, numbers: Sequence[str]) -> None:
     where = table.where.stem if isinstance(table.where, Path) else ""
     words = {word for name in (*numbers, where) for word in words_of(name)}
     plain = any(set(words_of(name)) & (SCORE | SCORES | _CALLED) or measure_in(name) for name in numbers)
-    if any(map(lower_is_better, numbers)):
+    if all(map(lower_is_better, numbers)):
         return
     doubtful = [where, *filter(SECONDS.search, numbers)]
     if not plain and (len(doubtful) > 1 or lower_is_better(where)):
@@ -323,7 +323,9 @@ def _check_numbers(table: GoldenRows, numbers: Sequence[str], *, asked: bool) ->
             raise table.fault(f"'{name}' has numbers in fewer than half of the rows: it is not a system", remedy)
     largest = {name: max(abs(number_of(cell) or 0.0) for cell in table.filled(name)) for name in numbers}
     first, last = min(numbers, key=largest.__getitem__), max(numbers, key=largest.__getitem__)
-    if largest[last] > SCALE * max(largest[first], 1e-9) > 0:
+    # Times and ranks have no upper end.
+    scale = SCALE**2 if all(map(lower_is_better, numbers)) else SCALE
+    if largest[last] > scale * max(largest[first], 1e-9) > 0:
         cells = table.filled(last)
         above = sum(abs(number_of(cell) or 0.0) > largest[first] for cell in cells)
         fault = f"'{first}' has values up to {largest[first]:g}, '{last}' up to {largest[last]:g}"
@@ -355,7 +357,7 @@ def direction(table: GoldenRows, found: GoldenRoles) -> str:
     """Which scores are better, where their names do not say that the higher are."""
     names = [found.score] if found.score is not None else list(found.retrieved.values())
     names += [str(table.cells(found.measure)[0])] if found.measure is not None else []
-    if any(map(lower_is_better, names)):
+    if all(map(lower_is_better, names)) or (found.measure and lower_is_better(str(table.cells(found.measure)[0]))):
         return "lower is better: their sign is turned"
     known = any(measured(name) or set(words_of(name)) & (_CALLED | {"score", "scores"}) for name in names)
     return "" if known or any(_RAG_MEASURE.fullmatch("_".join(words_of(name))) for name in names) else _HIGHER
@@ -382,10 +384,8 @@ def check_questions(
         return
     # Beside numbers of rows, what each row has another one of may be what it is about.
     counted = found.question is None and _is_counted(table, key)
-    for name in (
-        key,
-        *(name for name in others if counted and (set(words_of(name)) <= GROUPS or not is_scored(table, name))),
-    ):
+    beside = [name for name in others if set(words_of(name)) <= GROUPS or not is_scored(table, name)]
+    for name in (key, *beside) if counted else (key,):
         cells = [str(cell).strip() for cell in table.filled(name)]
         plain = name == key or set(words_of(name)) & GROUPS or group_of(cells) or joined(key) in _ANY
         if plain and (name == key or len(set(cells)) == len(cells)) and (what := _no_questions(name, cells)):
