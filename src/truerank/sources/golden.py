@@ -546,13 +546,7 @@ def _check_lengths(
         remedy = "write the whole lists, for instance as JSON"
         raise table.fault(f"{cut} lists of results end in '{every[0][-1].doc_id[-3:]}': they were cut off", remedy)
     lengths = [len(own) for own in expected.values() if own]
-    if (
-        roles.is_named
-        or roles.expected is None
-        or len(roles.retrieved) != 1
-        or roles.system is not None
-        or len(lengths) < _MANY
-    ):
+    if roles.expected is None or len(roles.retrieved) != 1 or roles.system is not None or len(lengths) < _MANY:
         return
     (column,), retrieved = roles.retrieved.values(), [len(results) for results in every]
     if max(retrieved, default=0) <= _FEW and min(lengths) > max(retrieved):

@@ -26,7 +26,7 @@ from truerank.sources.golden_cells import (
 )
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, no_expected, only_one
 from truerank.sources.golden_rows import GoldenRows, first_names, json_cell
-from truerank.sources.golden_scores import check_judged_answers, check_places, check_results, check_rows, score_roles
+from truerank.sources.golden_scores import check_judged_answers, check_places, check_rows, score_roles
 from truerank.sources.golden_shapes import with_lists
 from truerank.sources.golden_words import (
     ANSWER,
@@ -164,8 +164,7 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
     if not {"retrieved", "expected"} & set(chosen):
         free = [name for name in names if name not in taken]
         check_judged_answers(table, free, expected, next(iter(retrieved.values())))
-    named = {"retrieved", "expected"} <= set(chosen)
-    return replace(found, rank=None, score=None, retrieved=retrieved, scores=scores, is_named=named)
+    return replace(found, rank=None, score=None, retrieved=retrieved, scores=scores)
 
 
 def _score_beside(
@@ -176,10 +175,7 @@ def _score_beside(
     if len(own) != 1 or "retrieved" in chosen:
         raise no_expected(table)
     others = [name for name in names if name not in taken and name not in own]
-    if found.system is not None:
-        check_results(table, found, others, chosen)
-    else:
-        check_rows(table, found, others)
+    check_rows(table, found, others, chosen)
     return score_roles(table, own, chosen, found)
 
 

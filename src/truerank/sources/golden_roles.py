@@ -32,8 +32,7 @@ class NumbersError(TwoReadingsError, HalfError):
 class GoldenRoles:
     """Which column is what; `retrieved` and `scores` by system, several columns of ranks for one.
 
-    `is_named` says that somebody said which column is expected and which ones are retrieved, `left` which columns are
-    taken for nothing, where somebody could take them for a system.
+    `left` says which columns are taken for nothing, where somebody could take them for a system.
     """
 
     identifier: str | None = None
@@ -49,7 +48,6 @@ class GoldenRoles:
     retrieved: Mapping[str, str] = field(default_factory=dict)
     scores: Mapping[str, str] = field(default_factory=dict)
     is_scores: bool = False
-    is_named: bool = False
     left: tuple[str, ...] = ()
 
     def columns(self) -> dict[str, tuple[str, ...]]:

@@ -82,7 +82,7 @@ def score_roles(
             fault = f"a column '{found.system}', and none with scores or results"
             raise table.fault(fault, "name it: --columns score=COLUMN")
         check_questions(table, found, free, chosen)
-        check_results(table, found, [name for name in free if name not in numbers], chosen)
+        check_rows(table, found, [name for name in free if name not in numbers], chosen)
         if "score" not in chosen:
             _check_scores(table, [score])
         return replace(found, expected=None, score=score, is_scores=True, left=left)
@@ -102,7 +102,7 @@ def score_roles(
             fault = f"'{others[0]}' names {len(table.rows)} questions, or as many systems"
             raise table.two_readings(fault, (f"question={others[0]}", f"system={others[0]}"))
     check_questions(table, found, others, chosen)
-    check_rows(table, found, others)
+    check_rows(table, found, others, chosen)
     _check_numbers(table, numbers, asked="score" not in chosen)
     if "score" not in chosen:
         _check_scores(table, numbers)
@@ -222,33 +222,37 @@ def check_means(table: GoldenRows, head: str) -> None:
         raise table.fault(fault, "give a row for each question: a mean does not say how much of it is chance")
 
 
-def check_results(
+def check_rows(
     table: GoldenRows, found: GoldenRoles, others: Sequence[str], chosen: Mapping[str, tuple[str, ...]]
 ) -> None:
-    """Refuses several rows of a question and a system that name things: the mean score of results says nothing."""
-    key = found.question or found.identifier
-    if key is None:
-        return
-    keys = [name for name in (key, found.system, found.repeat) if name is not None]
+    """Asks about several rows of a question, and of a system where one is named, that differ in something else.
+
+    Their mean would be that of several systems, measures or results.
+    """
+    keys = [name for name in (found.question or found.identifier, found.system, found.repeat) if name is not None]
     rows = [tuple(str(row.get(name)) for name in keys) for row in table.rows]
-    if len(set(rows)) == len(rows):
+    if len(set(rows)) == len(rows) or keys[:1] != [found.question or found.identifier]:
         return
-    choices: list[str] = []
-    for name in (name for name in others if not is_numeric(table, name)):
+    choices: dict[str, list[str]] = {}
+    for name in others:
         groups: dict[tuple[str, ...], set[str]] = {}
         for row, cell in zip(rows, table.cells(name), strict=True):
             groups.setdefault(row, set()).add(str(cell))
-        if max(map(len, groups.values())) == 1:
+        # Names of systems, measures and repetitions are the same for all questions.
+        names = len(set().union(*groups.values())) <= MOST_SYSTEMS
+        if name in keys or max(map(len, groups.values())) == 1 or (found.system and is_numeric(table, name)):
             continue
         if _names_measures(table, name):
-            choices.append(f"measure={name}")
-        elif "score" not in chosen and found.repeat is None:
-            # Names of measures and repetitions are the same for all questions.
+            choices[name] = ["measure"]
+        elif found.repeat is None and found.system is None and names:
+            choices[name] = ["system", "repeat"]
+        elif found.repeat is None and found.system is not None and "score" not in chosen:
             same = len(set(map(frozenset, groups.values()))) <= len({row[1] for row in rows})
-            choices += [f"measure={name}" if same else f"document={name}", f"repeat={name}"]
+            choices[name] = ["measure" if same else "document", "repeat"]
     if choices:
-        name = choices[0].partition("=")[2]
-        raise table.two_readings(f"several rows of a question and a system, with '{name}'", tuple(choices))
+        what = "a question and a system" if found.system else "a question"
+        fault = f"several rows of {what}, with {first_names(choices, quoted=True)}"
+        raise table.two_readings(fault, tuple(f"{role}={name}" for name, own in choices.items() for role in own))
 
 
 def _check_scores(table: GoldenRows, numbers: Sequence[str]) -> None:
@@ -284,24 +288,6 @@ def check_places(table: GoldenRows, found: GoldenRoles) -> None:
     if all(sorted(own) in ([*range(len(own))], [*range(1, len(own) + 1)]) for own in lists.values()):
         fault = f"'{name}' counts the results of each question: places, or scores"
         raise table.two_readings(fault, (f"rank={name}", f"score={name}"))
-
-
-def check_rows(table: GoldenRows, found: GoldenRoles, others: Sequence[str]) -> None:
-    """Refuses rows of one question that differ in what may be a system: their mean would be of several."""
-    key = found.question or found.identifier
-    if key is None or found.repeat is not None:
-        return
-    asked = [str(cell) for cell in table.cells(key)]
-    if len(set(asked)) == len(asked):
-        return
-    apart = [name for name in others if name != key and 1 < len(set(map(str, table.cells(name)))) <= MOST_SYSTEMS]
-    if apart:
-        roles = tuple(
-            f"{role}={name}"
-            for name in apart
-            for role in (("measure",) if _names_measures(table, name) else ("system", "repeat"))
-        )
-        raise table.two_readings(f"several rows of a question, by {first_names(apart, quoted=True)}", roles)
 
 
 def _names_measures(table: GoldenRows, name: str) -> bool:
@@ -342,15 +328,17 @@ def measured(name: str) -> str:
 
 
 def _labels(names: Sequence[str]) -> dict[str, str]:
-    """What systems are called: their columns without the measure, and what else all have in common with it."""
+    """What systems are called: their columns without the measure that all have, and what else they have with it."""
+    measures = {measured(name) for name in names}
     parts = {name: re.split(r"[\s_\-./:]+(?=\D)", name) for name in names}
     shared = set.intersection(*map(set, parts.values())) if any(map(lower_is_better, names)) and len(names) > 1 else ()
     left = {
-        name: [part for part in own if part.lower() != measured(name) and part not in shared]
+        name: "_".join(part for part in own if part.lower() not in measures and part not in shared)
         for name, own in parts.items()
     }
-    labels = {"_".join(left[name]) if measured(name) and left[name] else name: name for name in names}
-    return labels if len(labels) == len(names) else dict(zip(names, names, strict=True))
+    labels = {left[name]: name for name in names}
+    plain = len(measures) > 1 or "" in measures or "" in labels or len(labels) < len(names)
+    return dict(zip(names, names, strict=True)) if plain else labels
 
 
 def direction(table: GoldenRows, found: GoldenRoles) -> str:
