@@ -115,7 +115,10 @@ def test_of_some_measures_the_lower_is_better(measure: str) -> None:
     assert list(beside.scores) == ["old", "new"] and f"not taken for scores: 'mean {measure}'" in beside.remarks
 
 
-@pytest.mark.parametrize("measure", ["ndcg@10", "reciprocal_rank", "error_free", "token_f1", "rating", "faithfulness"])
+@pytest.mark.parametrize(
+    "measure",
+    ["ndcg@10", "reciprocal_rank", "recip_rank", "cost efficiency", "error_free", "token_f1", "rating", "faithfulness"],
+)
 def test_of_others_the_higher_is_better(measure: str) -> None:
     found = read_golden({"question": QUESTIONS, **{f"{measure}_{name}": own for name, own in SCORES.items()}})
     assert [*found.scores.values()][1]["value"].to_list() == SCORES["new"] and "lower" not in found.sentence()

@@ -81,7 +81,10 @@ LOWER: Final = frozenset(
     "rank ranks latency cost costs time seconds ms error errors distance loss losses tokens price perplexity ppl "
     "toxicity hallucination hallucinations bias miss misses failure failures wer cer mae mse rmse nll fpr fnr".split()
 )
-_TURNED: Final = frozenset("free no non without reciprocal inverse inverted saved savings reduction avoided".split())
+_TURNED: Final = frozenset(
+    "free no non without recip reciprocal inverse inverted saved savings reduction avoided avoidance prevention resistance "
+    "recovery detection handling correlation biased efficiency effectiveness".split()
+)
 #: Parts of names of times and ranks in some languages, and units behind a sign.
 _TIME: Final = re.compile(
     r"latenc|durat|runtime|elapsed|zeit|dauer|tiempo|temps|second|sekund|\brang\b|puesto|[_ (](ms|secs?)\)?$|^ms_",
