@@ -163,22 +163,22 @@ def test_an_id_of_each_row_is_no_system(name: str) -> None:
 
 def test_a_column_of_measures_is_asked_about() -> None:
     rows = [
-        {"traceId": f"{release}{n}", "input": question, "release": release, "name": name, "value": value + n / 99}
+        {"trace": f"{release}{n}", "input": question, "variant": release, "criterion": name, "value": value + n / 99}
         for release in ("v1", "v2")
         for n, question in enumerate(QUESTIONS)
         for name, value in (("recall", 0.5), ("helpful", 0.0))
     ]
-    others = [row | {"name": str(row["name"]).replace("recall", "concise")} for row in rows]
+    others = [row | {"criterion": str(row["criterion"]).replace("recall", "concise")} for row in rows]
     with pytest.raises(TwoReadingsError) as raised:
-        read_golden(others, "system=release")
-    assert raised.value.choices == ("measure=name", "repeat=name")
-    for columns in ("", "system=release", "system=release,repeat=traceId", "system=release,score=value"):
+        read_golden(others, "system=variant")
+    assert raised.value.choices == ("measure=criterion", "repeat=criterion")
+    for columns in ("", "system=variant", "system=variant,repeat=trace", "system=variant,score=value"):
         with pytest.raises(TwoReadingsError) as raised:
             read_golden(rows, columns)
-        assert "measure=name" in raised.value.choices
+        assert "measure=criterion" in raised.value.choices
     with pytest.raises(InputError, match=r"scores of 2 measures .*--measure recall"):
-        read_golden(rows, "system=release,repeat=traceId,measure=name")
-    found = read_golden(rows, "system=release,measure=name", measure="recall")
+        read_golden(rows, "system=variant,repeat=trace,measure=criterion")
+    found = read_golden(rows, "system=variant,measure=criterion", measure="recall")
     assert found.scores["v1"]["value"].to_list() == pytest.approx([0.5 + n / 99 for n in range(8)])
 
 

@@ -82,8 +82,8 @@ LOWER: Final = frozenset(
     "toxicity hallucination hallucinations bias miss misses failure failures wer cer mae mse rmse nll fpr fnr".split()
 )
 _TURNED: Final = frozenset(
-    "free no non without recip reciprocal inverse inverted saved savings reduction avoided avoidance prevention resistance "
-    "recovery detection handling correlation biased efficiency effectiveness".split()
+    "free no non without recip reciprocal inverse inverted saved savings reduction avoided avoidance prevention "
+    "resistance recovery detection handling correlation biased efficiency effectiveness".split()
 )
 #: Parts of names of times and ranks in some languages, and units behind a sign.
 _TIME: Final = re.compile(
