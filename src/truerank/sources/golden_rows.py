@@ -390,6 +390,9 @@ def _of_objects(value: Mapping[str, Any], count: int, remarks: tuple[str, ...]) 
             "columns by number of row",
             *remarks,
         )
+    if len(first) > count and all(isinstance(x, int | float) for own in value.values() for x in own.values()):
+        rows = [{"id": key, **{name: own.get(key) for name, own in value.items()}} for key in first]
+        return rows, (f"scores of {count} systems by question", *remarks)
     return [{"id": key, **own} for key, own in value.items()], (f"{count} records by id", *remarks)
 
 
