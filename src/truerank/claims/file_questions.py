@@ -131,7 +131,7 @@ _MISPLACED: Final[Mapping[str, str]] = {
     "other collection": "do not fit their topics",
 }
 #: Notes that the answer says in any case.
-_SAID: Final = ("unjudged-topics", "unanswered-topics", "nearly-identical-runs", "shared-lists")
+_SAID: Final = ("judgments-of-one-run", "unjudged-topics", "unanswered-topics", "nearly-identical-runs", "shared-lists")
 #: Null rankers by what they rank; one that scores less is none to speak of.
 _FLOORS: Final = {
     "collection": "the best list that never reads the query",

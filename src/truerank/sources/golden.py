@@ -28,25 +28,30 @@ from truerank.sources.golden_cells import (
     check_distances,
     identifier_of,
     is_missing,
+    is_scored,
     items,
+    mean,
     number_of,
     rising,
     separator,
+    vocabulary,
     whole,
     whole_grades,
 )
 from truerank.sources.golden_columns import divided, roles_of
 from truerank.sources.golden_roles import GoldenRoles
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, opened_rows
-from truerank.sources.golden_scores import SCALE
+from truerank.sources.golden_scores import SCALE, direction
 from truerank.sources.golden_shapes import shaped
 from truerank.sources.golden_words import LOWER, words_of
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.tool_results import SUMMARY_TOPICS, measure_name
+from truerank.text.normalising import spoken
 
 #: So few results of each question, and so many questions, show that two columns may be exchanged.
 _FEW: Final = 3
 _MANY: Final = 5
+_LEFT: Final = "these questions are left out where it is compared"
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _NOT_WORD: Final = re.compile(r"[\W_]+")
 
@@ -64,6 +69,7 @@ class GoldenTable:
         empty: the questions for which a system retrieved nothing, as its file says.
         path: of the file; empty for a value of a program.
         cells: of results of MTEB: the scores of all splits, columns as in `mteb_results.CELLS`.
+        better: which scores are, where their names do not say that the higher ones are.
         columns: by role, which columns were taken for it.
         remarks: what was done to rows and ids, one sentence each.
     """
@@ -79,6 +85,7 @@ class GoldenTable:
     empty: Mapping[str, frozenset[str]] = field(default_factory=dict)
     path: str = ""
     cells: pl.DataFrame | None = None
+    better: str = ""
 
     def sentence(self) -> str:
         """What it was taken for, and by which columns."""
@@ -90,7 +97,7 @@ class GoldenTable:
             f"{role} in {first_names(names, quoted=True)}" for role, names in self.columns.items() if role != "system"
         )
         kind = "scores of " if self.scores else ""
-        return f"{kind}{many}, {count}; {roles}"
+        return "; ".join(filter(None, (f"{kind}{many}, {count}", roles, self.better)))
 
 
 def read_golden(
@@ -153,6 +160,7 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
             found[system] = pl.concat([found[system], frame])
     remarks = [f"{one.name}: {remark}" for one in parts for remark in one.remarks]
     counts = [set(one.questions["topic_id"]) for one in parts]
+    _check_shared(parts, counts)
     if unshared := len(set.union(*counts)) - len(set.intersection(*counts)):
         remarks.append(f"{unshared} {'questions' if first.cells is None else 'tasks'} are not in all files")
     questions = pl.concat([one.questions for one in parts]).unique("topic_id", keep="first", maintain_order=True)
@@ -169,6 +177,21 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
         for system, topics in one.empty.items():
             empty[system] = empty.get(system, frozenset()) | topics
     return replace(parts[0], questions=questions, qrels=qrels, runs=found, remarks=tuple(remarks), empty=empty)
+
+
+def _check_shared(parts: Sequence[GoldenTable], topics: Sequence[set[str]]) -> None:
+    """Refuses a file of systems of its own that has no question in common with any other file."""
+    for part, own in zip(parts, topics, strict=True):
+        others = [(other, asked) for other, asked in zip(parts, topics, strict=True) if other is not part]
+        known = {system for other, _ in others for system in other.runs or other.scores}
+        if not set(part.runs or part.scores) <= known and not any(own & asked for _, asked in others):
+            noun = "question" if part.cells is None else "task"
+            fault = (
+                f"no {noun} in common with {first_names(other.name for other, _ in others)}: no difference can be told"
+            )
+            raise InputError(
+                fault, f"name {noun}s in both in the same way, by their ids or their texts", where=part.name
+            )
 
 
 def _are_row_ids(tables: Sequence[GoldenTable]) -> bool:
@@ -291,6 +314,12 @@ class _Questions:
                 fault = f"question {number} has two texts"
                 raise table.fault(fault, "give each question an id of its own", row)
 
+    def copies(self) -> dict[str, str]:
+        """Questions with the text of another one, but for case, marks and blanks, and the first of each."""
+        first: dict[str, str] = {}
+        texts = {number: spoken(text) for number, text in self.texts.items() if text is not None}
+        return {number: first[text] for number, text in texts.items() if first.setdefault(text, number) != number}
+
     def frame(self) -> pl.DataFrame:
         rows = list(self.texts.items())
         return pl.DataFrame(rows, schema={"topic_id": pl.String, "text": pl.String}, orient="row")
@@ -303,6 +332,7 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenT
     lists: dict[str, dict[str, list[Retrieved]]] = defaultdict(dict)
     signs = {name: separator(table, name) for name in (roles.expected, *roles.retrieved.values()) if name is not None}
     texts = roles.expected is not None and are_texts(table, roles.expected, signs[roles.expected])
+    texts = texts and not _are_ids(table, roles)
     if texts and roles.expected is not None:
         signs[roles.expected] = ""
     if roles.document is not None:
@@ -350,6 +380,15 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenT
     empty = {system: frozenset(number for number, own in every.items() if not own) for system, every in lists.items()}
     said = (*table.remarks, *remarks)
     return GoldenTable(table.name, questions.frame(), qrels, runs, {}, roles.columns(), said, empty=empty)
+
+
+def _are_ids(table: GoldenRows, roles: GoldenRoles) -> bool:
+    """Whether expected cells are among results that are ids and no texts, whatever their column is called."""
+    known = frozenset[str]().union(
+        *(vocabulary(table, name) for name in (*roles.retrieved.values(), roles.document) if name)
+    )
+    words = mean(len(doc.split()) for doc in known)
+    return words < TEXT_WORDS and bool(vocabulary(table, roles.expected or "") & known)
 
 
 def _join(
@@ -592,6 +631,10 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     questions, remarks, missing = _Questions(table, roles), Counter[str](), Counter[str]()
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     named: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    texts: dict[str, list[str]] = defaultdict(list)
+    better = direction(table, roles)
+    sign = -1 if better.startswith("lower") else 1
+    scored = {name for name in (roles.score, *roles.retrieved.values()) if name and is_scored(table, name)}
     for number, cells in zip(questions.ids, table.rows, strict=True):
         repeat = None if roles.repeat is None else cells.get(roles.repeat)
         pairs = (
@@ -605,14 +648,20 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
                 missing[system] += 1
                 continue
             value = number_of(cell)
+            if value is None and name in scored:
+                texts[system].append(str(cell).strip())
+                continue
             if value is None or not math.isfinite(value):
                 raise table.fault(f"'{cell}' is not a score", "give numbers", questions.ids.index(number))
-            values[system][number].append(value)
+            values[system][number].append(sign * value)
             count = len(values[system][number])
             named[system][number].append(str(count) if is_empty(repeat) else identifier_of(repeat))
     for system, count in missing.items():
         many = "1 score is" if count == 1 else f"{count} scores are"
-        remarks[f"{system}: {many} missing; these questions are left out where it is compared"] += 1
+        remarks[f"{system}: {many} missing; {_LEFT}"] += 1
+    for system, own_texts in texts.items():
+        many = "1 cell is no number" if len(own_texts) == 1 else f"{len(own_texts)} cells are no numbers"
+        remarks[f"{system}: {many}, such as '{own_texts[0][:20]}'; {_LEFT}"] += 1
     repeats = sum(len(scores) > 1 for own in values.values() for scores in own.values())
     if repeats:
         remarks[f"{repeats} scores are means over repeats of the same question and system"] += 1
@@ -625,9 +674,23 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     }
     if any(set(frame["topic_id"]) != set(questions.texts) for frame in scores.values()) and not remarks:
         remarks["some systems lack questions; they are left out where these are compared"] += 1
+    asked = questions.frame()
+    if copies := questions.copies():
+        remarks[f"{len(copies)} of {len(asked)} questions repeat another one: each counts once, with its mean"] += 1
+        asked = asked.filter(~pl.col("topic_id").is_in([*copies]))
+        first = pl.col("topic_id").replace(copies)
+        scores = {
+            system: frame.group_by(first, maintain_order=True).agg(pl.col("value").mean())
+            for system, frame in scores.items()
+        }
     return GoldenTable(
-        table.name, questions.frame(), None, {}, scores, roles.columns(), (*table.remarks, *roles.left, *remarks),
-        {system: frame for system, own in values.items() if (frame := _repeats(own, named[system])) is not None},
+        table.name, asked, None, {}, scores, roles.columns(), (*table.remarks, *roles.left, *remarks),
+        {
+            system: frame
+            for system, own in values.items()
+            if (frame := _repeats({one: own[one] for one in own if one not in copies}, named[system])) is not None
+        },
+        better=better,
     )  # fmt: skip
 
 

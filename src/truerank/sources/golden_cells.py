@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
 from truerank.sources.golden_rows import GoldenRows, is_empty, json_cell
-from truerank.sources.golden_words import ANSWER, words_of
+from truerank.sources.golden_words import ANSWER, THING, words_of
 
 KEYS: Final = (
     "doc_id", "docid", "document_id", "chunk_id", "passage_id", "node_id", "id_", "_id", "id", "docno", "corpus_id",
@@ -31,6 +31,8 @@ _MISSING: Final = re.compile(r"nan|n/?a|null|none|[-–—.]|#[A-Z0-9/]+[!?]?", 
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+")
 #: Shares of cells by which a column is told.
 MOST: Final = 0.6
+#: Words by which a program says that something failed.
+_FAILURES: Final = 3
 #: Words from which on an expected cell is a text, and letters from which a text within another one is meant.
 TEXT_WORDS: Final = 3
 
@@ -67,6 +69,16 @@ def is_numeric(table: GoldenRows, name: str) -> bool:
     cells = table.filled(name)
     numbers = [cell for cell in cells if not is_missing(cell)]
     return len(numbers) * 2 > len(cells) and all(number_of(cell) is not None for cell in numbers)
+
+
+def is_scored(table: GoldenRows, name: str) -> bool:
+    """Whether a column holds numbers, perhaps with a few words of failures among them, as "timeout" and "error"."""
+    cells = [cell for cell in table.filled(name) if not is_missing(cell)]
+    numbers = [number for cell in cells if (number := number_of(cell)) is not None]
+    words = {str(cell) for cell in cells if number_of(cell) is None}
+    fractions = sum(not number.is_integer() for number in numbers)
+    plain = fractions * 2 > len(cells) or (len(words) <= _FAILURES and not re.search(r"\d", "".join(words)))
+    return is_numeric(table, name) or (len(numbers) >= MOST * len(cells) > 0 and plain)
 
 
 def number_of(cell: Any) -> float | None:
@@ -134,7 +146,10 @@ def are_texts(table: GoldenRows, name: str, split: str) -> bool:
         return False
     if split and split != ",":
         return False
-    return sum(count >= TEXT_WORDS for count in words) >= MOST * len(words) or bool(set(words_of(name)) & ANSWER)
+    called = set(words_of(name))
+    return sum(count >= TEXT_WORDS for count in words) >= MOST * len(words) or bool(
+        called & ANSWER and not called & THING
+    )
 
 
 def shared_separator(gold: tuple[GoldenRows, str], results: tuple[GoldenRows, Sequence[str]]) -> tuple[str, list[str]]:

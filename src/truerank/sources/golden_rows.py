@@ -22,6 +22,7 @@ from truerank.errors import InputError, TwoReadingsError
 from truerank.loading import LARGEST, load_json, load_yaml, without_halves
 from truerank.sources import compressed, formats
 from truerank.sources.golden_words import ID, QUESTION, RETRIEVED, SYSTEM, THING, WANTED, joined, words_of
+from truerank.sources.lines import whole_bytes
 from truerank.sources.pair_tables import is_missing, polars_frame
 from truerank.sources.rows import rows as read_rows
 from truerank.sources.tool_results import is_numbers, measure_columns
@@ -159,7 +160,7 @@ def _file(path: Path) -> GoldenRows:
                 [without_halves(row.values) for row in read],
                 [row.line for row in read],
             )
-    text, remarks = _text(b"".join(compressed.chunks(path)))
+    text, remarks = _text(whole_bytes(path))
     if text.lstrip()[:1] == "<":
         raise InputError("this is HTML or XML, not a table", "save the table itself as CSV", where=path, line=1)
     return _lines(path, text, remarks)
@@ -203,7 +204,7 @@ def _of_workbook(path: Path) -> GoldenRows:
 
 
 def _yaml(path: Path) -> Any:
-    data = b"".join(compressed.chunks(path))
+    data = whole_bytes(path)
     return load_yaml(data, path, lambda loader, node: loader.construct_document(node), most=LARGEST)
 
 
@@ -214,7 +215,7 @@ def is_settings(path: Path) -> bool:
 
 def _of_json(path: Path) -> GoldenRows | None:
     """The rows of one JSON value that is not a plain list of records."""
-    value = without_halves(load_json(b"".join(compressed.chunks(path)), path))
+    value = without_halves(load_json(whole_bytes(path), path))
     if isinstance(value, list) and all(isinstance(one, Mapping) for one in value) and not _by_system(value or [{}]):
         return None
     rows, remarks = _records(value, path.name.partition(".")[0])
@@ -389,6 +390,9 @@ def _of_objects(value: Mapping[str, Any], count: int, remarks: tuple[str, ...]) 
             "columns by number of row",
             *remarks,
         )
+    if len(first) > count and all(isinstance(x, int | float) for own in value.values() for x in own.values()):
+        rows = [{"id": key, **{name: own.get(key) for name, own in value.items()}} for key in first]
+        return rows, (f"scores of {count} systems by question", *remarks)
     return [{"id": key, **own} for key, own in value.items()], (f"{count} records by id", *remarks)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from truerank.sources.golden_cells import INNER, KEYS, is_lists, is_numeric, items, number_of, separator
 from truerank.sources.golden_roles import named_columns
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows
-from truerank.sources.golden_scores import check_means
+from truerank.sources.golden_scores import check_means, group_of
 from truerank.sources.golden_words import (
     DOCUMENT,
     GRADE,
@@ -201,6 +201,9 @@ def turned(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
     plain = [name for name in others if joined(name) in QUESTION | ID | SCORE | DOCUMENT | RETRIEVED | GRADE]
     if plain or len(set(systems)) < len(systems) or len(others) <= len(systems):
         return table
+    if "system" not in chosen and (what := group_of(others)):
+        fault = f"columns are {what} ({first_names(others)}), or questions"
+        raise table.two_readings(fault, (f"system={heads[0]}",))
     rows = [{"question": name, **dict(zip(systems, table.cells(name), strict=True))} for name in others]
     remark = f"a row for each {heads[0]} and a column for each question; it was turned"
     return of_rows(table.name, table.where, rows, [1] * len(rows), (*table.remarks, remark))
