@@ -289,12 +289,8 @@ def half_roles(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> tupl
         free = [name for name in free if name != question]
     lists = [name for name in free if is_lists(table, name)]
     alone = [name for name in free if not is_numeric(table, name)]
-    content = (
-        expected
-        or document
-        or chosen.get("retrieved", ("",))[0]
-        or next((own[0] for own in (lists, alone, free) if len(own) == 1), "")
-    )
+    single = next((own[0] for own in (lists, alone, free) if len(own) == 1), "")
+    content = expected or document or chosen.get("retrieved", (single,))[0]
     return GoldenRoles(identifier, question, expected, grade, system, document, rank, score), content
 
 

@@ -272,25 +272,15 @@ def _by_system(records: Sequence[Mapping[str, Any]]) -> _Records | None:
 
 def _same_questions(lists: Sequence[Sequence[Any]]) -> bool:
     """Whether lists of records ask much the same, as systems do, and parts of a test set do not."""
-    asked = [
-        {
-            str(cell)
-            for one in own
-            if isinstance(one, Mapping)
-            for key, cell in one.items()
-            if joined(str(key)) in QUESTION
-        }
-        for own in lists
-    ]
+    cells = ([pair for one in own if isinstance(one, Mapping) for pair in one.items()] for own in lists)
+    asked = [{str(cell) for key, cell in own if joined(str(key)) in QUESTION} for own in cells]
     return 2 * len(set.intersection(*asked)) > max(map(len, asked))
 
 
 def _system_of(record: Mapping[str, Any], number: str) -> str:
     """What a record of a system calls it, in itself or in its settings."""
-    parts = [
-        record,
-        *(cell for key, cell in record.items() if joined(str(key)) in SYSTEM and isinstance(cell, Mapping)),
-    ]
+    inner = (cell for key, cell in record.items() if joined(str(key)) in SYSTEM and isinstance(cell, Mapping))
+    parts = [record, *inner]
     named = (str(part[key]) for part in parts for key in ("name", "label", "system", "model", "id") if key in part)
     return next(named, number)
 
@@ -378,11 +368,8 @@ def _of_objects(value: Mapping[str, Any], count: int, remarks: tuple[str, ...]) 
     roles = any(set(words_of(str(key))) <= WANTED | RETRIEVED | THING for key in first)
     lists = all(isinstance(cell, list) for one in value.values() for cell in one.values())
     if lists and first and count < len(first) and not roles:
-        rows = [
-            {"system": system, "id": key, "retrieved": cell}
-            for system, own in value.items()
-            for key, cell in own.items()
-        ]
+        pairs = ((system, *pair) for system, own in value.items() for pair in own.items())
+        rows = [{"system": system, "id": key, "retrieved": cell} for system, key, cell in pairs]
         return rows, ("lists by system and id", *remarks)
     if all(str(key).isdecimal() for key in first) and not all(str(key).isdecimal() for key in value):
         keys = list(dict.fromkeys(key for own in value.values() for key in own))

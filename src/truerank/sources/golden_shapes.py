@@ -65,18 +65,12 @@ _RESULTS: Final = frozenset(("expected", "retrieved", "document", "grade", "rank
 def _of_form(table: GoldenRows, form: Form, chosen: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
     """The columns of a known form by role, as far as they are there and what was named does not speak against it."""
     taken = {name for names in chosen.values() for name in names}
-    against = (
-        {"score", "scores"} if {"expected", "retrieved"} & set(chosen) else _RESULTS if "score" in chosen else set()
-    )
+    against = _RESULTS if "score" in chosen else {"score"} if {"expected", "retrieved"} & set(chosen) else set[str]()
     found: dict[str, tuple[str, ...]] = {}
     for role, names in form.roles.items():
-        fits = [
-            name.removesuffix("[]")
-            for name in names.split()
-            if table.filled(name.removesuffix("[]"))
-            and (not name.endswith("[]") or is_lists(table, name.removesuffix("[]")))
-        ]
-        free = [name for name in fits if name not in taken]
+        named = {name.removesuffix("[]"): name.endswith("[]") for name in names.split()}
+        there = [name for name in named if name not in taken and table.filled(name)]
+        free = [name for name in there if not named[name] or is_lists(table, name)]
         # With its text a question needs no id that comes after it.
         if free and role not in against and not (role == "id" and "question" in found):
             found[role] = (free[0],)
@@ -112,13 +106,8 @@ def _by_measure(table: GoldenRows, columns: Sequence[str]) -> GoldenRows:
         for measure, score in scores.items():
             rows.append({name: row.get(name) for name in kept} | {"measure": measure, "score": score})
             lines.append(line)
-    return of_rows(
-        table.name,
-        table.where,
-        rows,
-        lines,
-        (*table.remarks, f"scores by measure: {first_names(columns, quoted=True)}"),
-    )
+    remark = f"scores by measure: {first_names(columns, quoted=True)}"
+    return of_rows(table.name, table.where, rows, lines, (*table.remarks, remark))
 
 
 def _with_nested(table: GoldenRows, names: Sequence[str]) -> GoldenRows:
