@@ -79,8 +79,8 @@ LABEL: Final = frozenset("relevant label judged".split())
 #: Of these the lower is better, unless a name says that they are turned already, or avoided.
 LOWER: Final = frozenset(
     "rank ranks latency cost costs time seconds ms error errors distance loss losses tokens price perplexity ppl "
-    "toxicity toxic harmful incorrect wrong hallucination hallucinations hallucinated bias miss misses failure failures "
-    "wer cer mae mse rmse nll fpr fnr".split()
+    "toxicity toxic harmful incorrect wrong hallucination hallucinations hallucinated bias miss misses failure "
+    "failures wer cer mae mse rmse nll fpr fnr".split()
 )
 _TURNED: Final = frozenset(
     "free no non without recip reciprocal inverse inverted saved savings reduction avoided avoidance prevention "
