@@ -26,7 +26,6 @@ from truerank.measures.rankings import on_topics
 from truerank.measures.run_faults import RunFault
 from truerank.measures.topic_lists import TopicLists
 from truerank.sources import open_documents, read_topics
-from truerank.sources.golden import merged_tables
 from truerank.text.identifiers import likely_cause
 from truerank.text.printable import listed
 
@@ -349,8 +348,8 @@ def _files(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: 
         topics = {
             topic.topic_id: topic.title.strip() or topic.description for topic in read_topics(given.sources.test).topics
         }
-    golden = [one.table for one in given.readings if one.table is not None and one.table.qrels is not None]
-    empty = merged_tables(golden).empty if golden else {}
+    results = None if given.opened is None else given.opened.results
+    empty = {} if results is None else results.empty
     files = Files(runs, pair, qrels, material.held, topics, depth, given.scoring.ties == "rank", empty, material.before)
     left = ~pl.col("doc_id").is_in(material.gone.implode())
     if len(material.gone) and all(files.first[name].select(left.mean()).item() >= _MANY for name in pair):

@@ -24,7 +24,7 @@ from truerank.measures.equivalence import Equivalence, EquivalenceOptions
 from truerank.measures.grammar import MeasureSpec, aggregate_of, parse_measures
 from truerank.measures.rankings import GradeTable, Hits, Ranking, grouped, joined, topic_starts, whole_topics
 from truerank.measures.results import Coverage, Evaluation
-from truerank.options import Flag, Out, Scoring, Ties, command
+from truerank.options import Columns, Flag, Out, Scoring, Ties, command
 from truerank.records import Input, Qrel, RunRow
 from truerank.sources import SourceSpec, parse, read_qrels_frame, read_run_frame, run_frames, unique_names
 from truerank.sources.inputs import input_of, inputs_of
@@ -205,7 +205,8 @@ def evaluate(
     scoring: Scoring = Scoring(),
     equivalence: EquivalenceOptions = EquivalenceOptions(),
     *,
-    table: Annotated[Any, Flag(metavar="FILE", positional=True, reads=str)] = None,
+    paths: Annotated[Any, Flag(metavar="PATH…", positional=True, reads=list[str])] = (),
+    columns: Columns = "",
     sort: Annotated[str | None, Flag(metavar="MEASURE")] = None,
     per_topic: bool = False,
     plot: bool = False,
@@ -224,7 +225,9 @@ def evaluate(
         measures: measures of ir_measures, DCG@k, NCG@k, MFR, HMFR, RR_MSMARCO, separated by blanks.
         scoring: how ties, missing topics, depth and grades are dealt with.
         equivalence: documents that count as one.
-        table: instead of `qrels` and `run`: a table of questions with what was expected and what systems retrieved.
+        paths: instead of `qrels` and `run`: what `check` takes, such as a table of questions with what was expected
+            and what systems retrieved, or judgments and runs in any form.
+        columns: what the columns of tables are, where their names do not say; see `check`.
         sort: order the runs by this measure, the best first.
         per_topic: also show the scores of every topic.
         plot: also draw the means with their intervals, as SVG and PDF in the folder of `out`.
@@ -249,12 +252,13 @@ def evaluate(
         --out evaluation/
     """
     check_plot(plot, out)
-    if table is not None:
-        # Here, as in other commands: few of them are given a table.
-        from truerank.sources.golden import read_golden
-        from truerank.sources.recognition import judged_runs
+    files = None
+    if has_runs(paths):
+        # Here, as in other commands: few of them are given paths.
+        from truerank.sources.recognition import opened
 
-        qrels, run = judged_runs(read_golden(table))
+        files = opened(paths, columns, str(measures), qrels=qrels, run=run)
+        qrels, run = files.judged_runs()
     if qrels is None:
         raise OptionError("qrels", "no judgments", "give them, or a table of questions and results")
     if not has_runs(run):
@@ -265,10 +269,13 @@ def evaluate(
     found = replace(found if sort is None else found.sorted(sort), per_topic=per_topic, plot=plot)
     if out is not None:
         options = {"measures": list(found.measures), "scoring": scoring, "sort": sort, **equivalence.json()}
-        given = [*_inputs(qrels, run, found), *inputs_of(table=table, equivalent=equivalence.equivalent)]
+        given = [
+            *_inputs(qrels, run, found),
+            *inputs_of(table=files and files.paths, equivalent=equivalence.equivalent),
+        ]
         with started("evaluate", given, options, out, packages=("ir-measures",)) as job:
             publish(found, job)
-    return found
+    return found if files is None else found.read_from(files.readings)
 
 
 def check_plot(plot: bool, out: str | Path | None) -> None:

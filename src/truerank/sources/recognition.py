@@ -32,6 +32,7 @@ from truerank.sources.golden_joins import (
 from truerank.sources.golden_roles import HalfError, NumbersError
 from truerank.sources.golden_rows import first_names, is_settings, opened_rows
 from truerank.sources.golden_shapes import unfolded
+from truerank.sources.grammar import parse, unique_names
 from truerank.sources.lines import numbered_lines
 from truerank.sources.mteb_results import counted_splits, is_mteb_result, read_mteb_results, task_scores
 from truerank.sources.notebook import source_of
@@ -100,6 +101,10 @@ class Reading:
     def sentence(self) -> str:
         """The reading in one line."""
         return f"{self.path}: {self.kind}: {self.why}"
+
+    def lines(self) -> list[str]:
+        """The reading, and what was done to the rows of the file."""
+        return [self.sentence(), *(f"  {remark}" for remark in (self.table.remarks if self.table else ()))]
 
     def json(self) -> dict[str, Any]:
         """The reading as plain values."""
@@ -451,35 +456,88 @@ def mteb_table(folder: Path, files: Iterable[Path]) -> GoldenTable:
     )
 
 
-def judged_runs(table: GoldenTable) -> tuple[str, dict[str, str]]:
-    """The judgments and the runs of a golden file, as files of this process."""
-    if table.qrels is None:
-        raise InputError("scores, and no results to score", "give what was expected and retrieved", where=table.name)
-    qrels = source_of("qrels", table.qrels, several=False, by_name=False)
-    return qrels, source_of("run", dict(table.runs), several=False, by_name=True)
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """What PATHs hold, for every command that takes them.
+
+    Attributes:
+        paths: one by one, as they were given.
+        sources: by the names of the options of `check`.
+        scores: the score tables, as one; None where there are none.
+        results: the golden files, as one; likewise.
+    """
+
+    paths: tuple[Any, ...]
+    readings: tuple[Reading, ...]
+    sources: Mapping[str, Any]
+    scores: GoldenTable | None
+    results: GoldenTable | None
+
+    def judged_runs(self) -> tuple[Any, Any]:
+        """The judgments and the runs."""
+        if self.scores is not None:
+            fault = "scores of systems, and no results to score"
+            raise InputError(fault, "compare takes scores: truerank compare FILE", where=self.readings[0].path)
+        if "qrels" not in self.sources:
+            fault = f"runs need judgments, and no file holds any: {kinds_of(self.readings)}"
+            raise InputError(fault, "give a file of judgments, or name it with --qrels")
+        if "run" not in self.sources:
+            fault = f"no file says what a system retrieved: {kinds_of(self.readings)}"
+            raise InputError(fault, "give a run, or name it with --run")
+        return self.sources["qrels"], self.sources["run"]
 
 
-def golden_parts(table: GoldenTable) -> dict[str, Any]:
-    """The judgments, runs and topics of a golden file by the names of their options, as files of this process."""
-    qrels, run = judged_runs(table)
-    texts = table.questions.drop_nulls("text").rename({"topic_id": "_id"})
-    if len(texts) < len(table.questions):
-        return {"qrels": qrels, "run": run}
-    name = table.name.partition(".")[0]
-    return {"qrels": qrels, "run": run, "topics": source_of("test", {name: texts}, several=False, by_name=False)}
-
-
-def nothing_to_check(readings: Sequence[Reading]) -> bool:
-    """Whether no file can be checked, alone or with others."""
-    return not any(one.kind in _CHECKED for one in readings)
-
-
-def sources_of(readings: Sequence[Reading], named: Mapping[str, Any]) -> dict[str, Any]:
-    """The sources of a check by the names of its options.
+def opened(paths: Any, columns: str = "", measure: str = "", **named: Any) -> Opened:
+    """Reads PATHs: the one door of all commands.
 
     Args:
-        named: what was named by an option, which wins.
+        paths: as in `read_as_given`; also one of them.
+        columns: see `read_golden`.
+        measure: see `read_golden`.
+        named: what was named by options of `check`, which wins; what is empty was not named.
+
+    Raises:
+        InputError: nothing in it can be checked, or a fault in one of the files.
     """
+    several = several_paths(paths)
+    readings = read_as_given(several, columns, measure)
+    if not any(one.kind in _CHECKED for one in readings):
+        remedy = "give a table of questions, runs and judgments, or name what the files are by options"
+        raise InputError(f"nothing in it can be checked: {kinds_of(readings)}", remedy, where=readings[0].path)
+    scores = [one.table for one in readings if one.table is not None and one.table.scores]
+    tables = [one.table for one in readings if one.table is not None and one.table.qrels is not None]
+    results = merged_tables(tables) if tables else None
+    named = {
+        name: one
+        for name, one in named.items()
+        if one is not None and not (isinstance(one, list | tuple | Mapping) and not one)
+    }
+    sources = {**_sources_of(readings, results, named), **named}
+    return Opened(several, readings, sources, merged_tables(scores) if scores else None, results)
+
+
+def several_paths(paths: Any) -> tuple[Any, ...]:
+    """PATHs as a tuple: a path, a frame or a mapping of columns is one of them, as is a list of mappings."""
+    paths = paths.collect() if isinstance(paths, pl.LazyFrame) else paths
+    single = isinstance(paths, str | Path | Mapping) or hasattr(paths, "columns")
+    single = single or (isinstance(paths, list) and bool(paths) and isinstance(paths[0], Mapping))
+    several = (paths,) if single else tuple(paths or ())
+    return tuple(str(path) if isinstance(path, Path) else path for path in several)
+
+
+def _golden_parts(table: GoldenTable) -> dict[str, Any]:
+    """The judgments, runs and topics of a golden file, as files of this process."""
+    qrels = source_of("qrels", table.qrels, several=False, by_name=False)
+    found = {"qrels": qrels, "run": source_of("run", dict(table.runs), several=False, by_name=True)}
+    texts = table.questions.drop_nulls("text").rename({"topic_id": "_id"})
+    if len(texts) == len(table.questions):
+        name = table.name.partition(".")[0]
+        found["test"] = source_of("test", {name: texts}, several=False, by_name=False)
+    return found
+
+
+def _sources_of(readings: Sequence[Reading], results: GoldenTable | None, named: Mapping[str, Any]) -> dict[str, Any]:
+    """The sources of a check by the names of its options; what was named by an option wins."""
     found: dict[str, Any] = {}
     options: Mapping[Kind, str] = {
         "test set": "test", "questions": "test", "judgments": "qrels", "documents": "docs",
@@ -499,19 +557,22 @@ def sources_of(readings: Sequence[Reading], named: Mapping[str, Any]) -> dict[st
         judged = next(one for one in readings if one.kind == "judgments")
         fault = f"two readings: the judgments are in {judged.path}, or in {tests[0].path}"
         raise InputError(fault, "say which with --qrels, and leave the other out")
-    runs = [one.source("run") for one in readings if one.kind == "run"]
-    golden = [one for one in readings if one.table is not None and one.table.qrels is not None]
-    if golden and not named.get("qrels"):
+    ranked = [one for one in readings if one.kind == "run"]
+    names = unique_names([parse(one.name or one.path) for one in ranked])
+    for one in tests[:1]:
+        folder = Path(one.path)
+        if formats.qrels_file(folder) is not None and "qrels" not in named:
+            found["qrels"] = one.path
+        if formats.corpus_file(folder, missing_ok=True) is not None and not {"docs"} & {*found, *named}:
+            found["docs"] = one.path
+    runs = {name: one.source("run") for name, one in zip(names, ranked, strict=True)}
+    if results is not None and "qrels" not in named:
         if "qrels" in found or runs:
-            fault = f"two readings: {golden[0].path} is a golden file, and there are judgments or runs too"
+            fault = f"two readings: {results.name} is a golden file, and there are judgments or runs too"
             raise InputError(fault, "give one of them")
-        parts = golden_parts(merged_tables([one.table for one in golden if one.table is not None]))
-        found |= {"test" if name == "topics" else name: part for name, part in parts.items()}
+        found |= _golden_parts(results)
     if runs:
         found["run"] = runs
-        if not (tests or found.get("qrels") or named.get("qrels") or named.get("test")):
-            fault = f"runs need judgments, and no file holds any: {kinds_of(readings)}"
-            raise InputError(fault, "give a file of judgments, or name it with --qrels")
     return found
 
 
