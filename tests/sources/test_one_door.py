@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import truerank
+from truerank.claims.options import ClaimOptions
 from truerank.core.result import summary
 from truerank.errors import InputError
+from truerank.measures.explanation import ExplainOptions
+from truerank.measures.run_comparison import ComparisonOptions
+from truerank.options import Scoring
 
 QRELS = {f"q{n}": {f"d{n}": 1} for n in range(8)}
 RUNS = {
@@ -57,18 +62,20 @@ def beir(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("write", [trec, msmarco, dictionaries, table, beir])
-def test_every_command_takes_what_check_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write) -> None:  # type: ignore[no-untyped-def]
+def test_every_command_takes_what_check_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], list[str]]
+) -> None:
     monkeypatch.chdir(tmp_path)
     paths = write(tmp_path)
-    checked = truerank.check(paths, measure="RR")
+    checked = truerank.check(paths, options=ClaimOptions(measure="RR"))
     assert checked.claim is not None and (checked.claim.system, checked.claim.baseline) == ("first", "second")
     scored = truerank.evaluate(paths=paths, measures="RR")
     assert dict(zip(scored.runs, scored.mean[:, 0], strict=True)) == {"first": 1.0, "second": 0.5}
-    compared = truerank.compare(paths=paths, measures="RR")
+    compared = truerank.compare(paths=paths, comparing=ComparisonOptions("RR"))
     audited = truerank.collection.audit(paths=paths)
     results = [checked, scored, compared, audited]
     if write is not table:
-        explained = truerank.explain(paths=paths[:2], reported=("RR=1.0",))
+        explained = truerank.explain(paths=paths[:2], options=ExplainOptions(("RR=1.0",)))
         assert explained.verdicts[0].word == "SAME"
         assert summary(explained).show().startswith(checked.readings[0].sentence())
     first = "\n".join(one.sentence() for one in checked.readings)
@@ -89,3 +96,60 @@ def test_what_a_command_lacks_is_named(tmp_path: Path, monkeypatch: pytest.Monke
     table(tmp_path)
     named = truerank.evaluate(paths="golden.csv", columns="expected=gold,retrieved=second", measures="RR")
     assert named.mean.tolist() == [[0.5]]
+
+
+def test_of_several_grades_the_highest_counts_in_every_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    paths = trec(tmp_path)
+    lines = Path("qrels.txt").read_text() + "q0 0 d0 0\nq3 0 d3 -1\nq5 0 d5 1\n"
+    said = "2 pairs of topic and document judged with several grades, such as q0 and d0: the highest counts."
+    once = "1 pair of topic and document repeated with one grade: each counts once."
+    for text in (lines, "".join(reversed(lines.splitlines(keepends=True)))):
+        Path("qrels.txt").write_text(text)
+        checked = truerank.check(paths, options=ClaimOptions(measure="RR"))
+        assert checked.base is not None and checked.base.value == pytest.approx(0.5)
+        scored = truerank.evaluate("qrels.txt", paths[1:], "RR")
+        assert scored.mean[:, 0].tolist() == [1.0, 0.5]
+        compared = truerank.compare(paths=paths, comparing=ComparisonOptions("RR"))
+        explained = truerank.explain("qrels.txt", paths[1], options=ExplainOptions(("RR=1.0",)))
+        assert explained.verdicts[0].word == "SAME"
+        for shown in map(repr, (checked, scored, compared, explained)):
+            words = " ".join(shown.split())
+            assert (
+                said.replace("q0 and d0", "q3 and d3" if text is not lines else "q0 and d0") in words and once in words
+            )
+        kinds = {one.kind.name: one.count for one in truerank.collection.audit(paths=paths).findings}
+        assert kinds["contradicted-pair"] == 2 and kinds["repeated-pair"] == 1
+
+
+def test_ranks_that_are_all_the_same_order_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    paths = trec(tmp_path)
+    ranked = Scoring(ties="rank")
+    assert truerank.evaluate("qrels.txt", paths[1:], "RR", ranked).mean[:, 0].tolist() == [1.0, 0.5]
+    rows = [f"q{n} Q0 {d}{n} 0 {score} x\n" for n in range(8) for d, score in (("x", 2), ("d", 1))]
+    Path("second.run").write_text("".join(rows))
+    says = "All ranks of second are the same within 8 of 8 topics"
+    plain = truerank.evaluate(paths=paths, measures="RR")
+    assert plain.mean[:, 0].tolist() == [1.0, 0.5] and says not in repr(plain)
+    options = ClaimOptions(measure="RR")
+    assert says not in repr(truerank.check(paths, options=options))
+    checked = truerank.check(paths, options=options, scoring=ranked)
+    assert checked.conclusion.word == "FILES AT FAULT" and says in " ".join(repr(checked).split())
+    assert says in repr(truerank.evaluate(paths=paths, measures="RR", scoring=ranked))
+    assert says in repr(truerank.evaluate(paths=paths, measures="RR_MSMARCO"))
+    assert says in repr(truerank.compare(paths=paths, scoring=ranked))
+
+
+@pytest.mark.parametrize("score", ["nan", "NaN", "-inf"])
+def test_a_score_that_is_no_number_has_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, score: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    paths = trec(tmp_path)
+    Path("second.run").write_text(f"q0 Q0 d0 1 {score} x\nq1 Q0 d1 1 1.0 x\n")
+    for command in (
+        truerank.check,
+        lambda paths: truerank.evaluate(paths=paths),
+        lambda paths: truerank.compare(paths=paths),
+    ):
+        with pytest.raises(InputError, match=f"second.run:1: the score '{score}' is not finite"):
+            command(paths=paths)

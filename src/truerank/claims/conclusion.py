@@ -98,6 +98,7 @@ def no_claim(answers: Sequence[ClaimAnswer], system: str = "") -> ClaimConclusio
     reason = "A claim needs two runs. What was found about the data follows."
     if system:
         reason = f"{system} is the only system: a claim needs another one to compare it with. Its data can be checked."
+    reason = " ".join((reason, *(answer.remark for answer in answers if answer.question == "files" and answer.remark)))
     return ClaimConclusion("UNKNOWN", reason, reason, (), unknown)
 
 

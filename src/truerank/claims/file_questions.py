@@ -122,6 +122,7 @@ _WITHOUT: Final[Mapping[str, str]] = {
     "other-numbers": "whose document ids are off by a fixed step",
     "rising-scores": "whose scores contradict their ranks",
     "constant-scores": "whose scores are all the same",
+    "constant-ranks": "whose ranks are all the same",
 }
 _MISPLACED: Final[Mapping[str, str]] = {
     "shifted": "belong to other topics",
@@ -130,7 +131,7 @@ _MISPLACED: Final[Mapping[str, str]] = {
     "other collection": "do not fit their topics",
 }
 #: Notes that the answer says in any case.
-_SAID: Final = ("unjudged-topics", "unanswered-topics", "nearly-identical-runs", "shared-lists")
+_SAID: Final = ("repeated-pairs", "unjudged-topics", "unanswered-topics", "nearly-identical-runs", "shared-lists")
 #: Null rankers by what they rank; one that scores less is none to speak of.
 _FLOORS: Final = {
     "collection": "the best list that never reads the query",
@@ -161,6 +162,7 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
         faults += (*misplaced, *renumbered) if misplaced else (*origins, *(claim_origins(claim) if claim else ()))
     # A run that is alone is looked at as both of a pair.
     faults = tuple(dict.fromkeys(faults))
+    faults += tuple(RunFault("repeated-pairs", "", "note", frozenset(), one, "") for one in material.repeated)
     left_out = {(fault.run, topic) for fault in faults if fault.weight == "topics" for topic in fault.topics}
     # Results of a form that is no document's fit no topic, either.
     faults = tuple(
@@ -194,6 +196,7 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
     answer = ClaimAnswer(
         "files", "FAULTS" if faults else "AS THEY SEEM", f"{named} {evidence}".strip(), "unknown", "",
         settles=" ".join(dict.fromkeys(fault.remedy for fault in faults if fault.weight != "note")), facts=facts,
+        remark=" ".join(material.repeated),
     )  # fmt: skip
     return answer if claim is None else _allowed_for(claim, answer, faults, given, null)
 

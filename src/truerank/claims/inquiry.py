@@ -254,6 +254,7 @@ class ClaimMaterial:
         models: judgments of models by name: sources, or values of a program.
         scores: of a score table, by system: columns topic_id and value.
         repeated_scores: of a score table, by system with repetitions: topic_id, and a column for each.
+        repeated: what has to be said of pairs that were judged several times.
         tried: all configurations that the system was chosen from, by name, as the runs.
         repeats: by system, its repetitions by name.
         again: pairs that were judged again: columns topic_id, doc_id, relevance; None where there are none.
@@ -270,6 +271,7 @@ class ClaimMaterial:
     repeats: Mapping[str, Mapping[str, pl.DataFrame]] = field(default_factory=dict)
     again: pl.DataFrame | None = None
     repeated_scores: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    repeated: tuple[str, ...] = ()
 
     @cached_property
     def held(self) -> pl.Series | None:
@@ -392,11 +394,11 @@ def read_material(sources: ClaimSources, table: GoldenTable | None = None) -> Cl
         known = read_metadata([sources.metadata], RowFilter({})).runs
         teams = {name: info.group for name, info in known.items() if info.group}
     # With their faults, as most programs read them: the audit of the collection says what is wrong with them.
-    qrels = usable(read_judgments(sources.qrels)) if sources.has("qrels") else None
+    qrels, judged_twice = usable(read_judgments(sources.qrels)) if sources.has("qrels") else (None, ())
     named = sources.test or (sources.qrels if isinstance(sources.qrels, str) else None) or sources.docs or "the data"
     return ClaimMaterial(
         sources, qrels, runs, teams, _models(sources.model_judgments), grammar.parse(str(named)).name, tried=tried,
-        repeats=repeats, again=_again(sources),
+        repeats=repeats, again=_again(sources), repeated=judged_twice,
     )  # fmt: skip
 
 

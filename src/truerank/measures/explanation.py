@@ -31,9 +31,9 @@ from truerank.measures.conventions import (
     scored_measure,
 )
 from truerank.measures.run_divergence import RunDivergence, ScoreDifference, run_divergence, score_divergence
-from truerank.measures.scoring import has_runs
+from truerank.measures.scoring import has_runs, judged_pairs
 from truerank.options import Columns, Flag, Options, Out, Range, command
-from truerank.sources import read_qrels_frame, run_frames
+from truerank.sources import run_frames
 from truerank.sources.golden import read_golden
 from truerank.sources.inputs import inputs_of
 from truerank.sources.notebook import frame_of
@@ -260,7 +260,7 @@ def explain(
             raise OptionError("qrels", "no judgments", "give those that the run was scored by")
         siblings = other_qrels or _siblings(qrels, "qrels")
         beside = other_run or _siblings(runs[0], "run")
-        judged = _read(qrels, "qrels")
+        judged, repeated = judged_pairs(qrels)
         scorer = ConventionScorer(
             judged,
             _run_of(runs[0], judged),
@@ -272,7 +272,7 @@ def explain(
         for one in reported:
             if one.topics is not None:
                 _check_topics(pl.Series([*one.topics]), judged, "reported scores")
-        found = explanation(scorer, reported, options, names=names, progress=progress or Quiet())
+        found = explanation(scorer, reported, options, names=names, remarks=repeated, progress=progress or Quiet())
     if out is not None:
         inputs = inputs_of(
             table=files and files.paths,
@@ -324,7 +324,7 @@ def _divergence_of_scores(scores: Mapping[str, pl.DataFrame], measure: str, wher
 def _read(source: Any, noun: str) -> pl.DataFrame:
     if isinstance(source, str | Path):
         # Documents that occur twice are one of the causes.
-        return read_qrels_frame(str(source)) if noun == "qrels" else pl.concat(run_frames(source))
+        return judged_pairs(source)[0] if noun == "qrels" else pl.concat(run_frames(source))
     schema, number = (QREL_SCHEMA, "relevance") if noun == "qrels" else (RUN_SCHEMA, "score")
     return frame_of(source, schema, number)
 
@@ -373,6 +373,7 @@ def explanation(
     options: ExplainOptions = ExplainOptions(),
     *,
     names: tuple[str, str] = ("the judgments", "the run"),
+    remarks: tuple[str, ...] = (),
     progress: Progress = Quiet(),
 ) -> Explanation:
     """What gives the reported scores; see `explain`."""
@@ -435,10 +436,11 @@ def explanation(
     if nearest:
         frames["nearest"] = _rows([(None, cause) for cause in nearest], reported)
     best = matching[0][1] if matching else None
+    chances = (f"{counted} of {nearby:,} numbers nearby would find a cause as likely.",) if counted else ()
     verdict = Verdict(
         word, _sentence(word, best, reported, default, facts),
         settles=_settles(word, reported, told, matching, search.longest(told)),
-        rests_on="" if not counted else f"{counted} of {nearby:,} numbers nearby would find a cause as likely.",
+        rests_on=" ".join((*remarks, *chances)),
     )  # fmt: skip
     return Explanation((verdict,), frames=frames, facts=facts)
 

@@ -26,10 +26,19 @@ from truerank.measures.repeats import (
     scores_of_table,
 )
 from truerank.measures.results import Evaluation
-from truerank.measures.scoring import QrelSource, RunSource, check_plot, evaluate, has_runs, named_runs, run_inputs
+from truerank.measures.scoring import (
+    QrelSource,
+    RunSource,
+    check_plot,
+    evaluate,
+    has_runs,
+    named_runs,
+    qrel_frame,
+    run_inputs,
+)
 from truerank.measures.systems import Evaluations, open_evaluations, shared_topics, systems
 from truerank.options import Columns, Flag, Options, Out, Scoring, command
-from truerank.sources import parse, read_qrels_frame, read_run_frame
+from truerank.sources import parse, read_run_frame
 from truerank.sources.inputs import inputs_of
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
@@ -369,7 +378,7 @@ def _conventions(
     files = {name: Path(one) for name, one in runs.items() if isinstance(one, str | Path)}
     if len(files) < len(runs) or any(one.stat().st_size > _LARGEST for one in files.values()):
         return ()
-    judged, pair = read_qrels_frame(str(qrels)), found.comparison.differences[0]
+    judged, pair = qrel_frame(qrels), found.comparison.differences[0]
     system, baseline = (read_run_frame(files[name]) for name in (pair.run, pair.baseline))
     ranges = (convention_range(judged, system, baseline, measure, scoring.rel) for measure in found.comparison.measures)
     return tuple(one for one in ranges if one is not None and one.conventions > 1)

@@ -55,7 +55,7 @@ _LINES: Final = 50
 #: Files that a fault names.
 _NAMED: Final = 6
 _COUNTED: Final = "test counts before dev where both systems have them, train only where there is no other"
-_RUN: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+\s+[-+.\deE]+(\s+\S.*)?")
+_RUN: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+\s+[-+]?(?:[-+.\deE]+|(?i:nan|inf|infinity))(\s+\S.*)?")
 _QREL: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+")
 _BEIR_QREL: Final = re.compile(r"\S+\t\S+\t-?\d+")
 _SHARE: Final = 0.9

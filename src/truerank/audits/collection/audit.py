@@ -300,10 +300,10 @@ def _audited(
     # Everything small is opened first, so that a fault in it costs no pass over the documents.
     said = _answers(judged)
     judgments = None if parts.qrels is None else read_judgments(parts.qrels)
-    previous = None if parts.previous_qrels is None else usable(read_judgments(parts.previous_qrels))
+    previous = None if parts.previous_qrels is None else usable(read_judgments(parts.previous_qrels))[0]
     topics = None if parts.topics is None else read_topic_table(parts.topics)
     runs = _runs(parts.run) if "run" in parts.given else {}
-    pairs = None if judgments is None else usable(judgments)
+    pairs = None if judgments is None else usable(judgments)[0]
     wanted = any(choice.takes(kinds()[kind]) for kind in ("echo", "echo-above-people"))
     overlap = _overlap(parts, topics, pairs, scoring.rel, options.seed) if wanted else None
     relevant = None if pairs is None or topics is None else pairs.filter(pl.col("relevance") >= scoring.rel)
@@ -382,7 +382,7 @@ def _upright(
     if len(swapped := swapped_rows(judgments.frame, topics, documents)):
         pairs = frozenset(swapped.select("topic_id", "doc_id").iter_rows())
         judgments = replace(judgments, frame=upright(judgments.frame, pairs).drop("turned"))
-    return judgments, usable(judgments)
+    return judgments, usable(judgments)[0]
 
 
 def _runs(given: Any) -> dict[str, pl.DataFrame]:
@@ -599,7 +599,7 @@ def _cleaned(material: _Material, found: Sequence[Instances]) -> CollectionChang
     if not len(changes) and not rules.representatives:
         return None
     return CollectionChange(
-        usable(material.judgments), after.select("topic_id", "doc_id", "relevance"), rules.representatives
+        usable(material.judgments)[0], after.select("topic_id", "doc_id", "relevance"), rules.representatives
     )
 
 
