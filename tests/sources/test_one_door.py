@@ -153,3 +153,44 @@ def test_a_score_that_is_no_number_has_its_line(tmp_path: Path, monkeypatch: pyt
     ):
         with pytest.raises(InputError, match=f"second.run:1: the score '{score}' is not finite"):
             command(paths=paths)
+
+
+@pytest.mark.parametrize("form", ["json", "trec", "small judgments"])
+def test_runs_of_a_small_corpus_are_no_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    """Each topic ranks all of four documents, as each question of a table has a score of four systems."""
+    monkeypatch.chdir(tmp_path)
+    topics = [f"q{n}" for n in range(12)]
+    grades = {q: {f"d{n % 4}": 1} if form != "small judgments" else {f"d{m}": int(n % 4 == m) for m in range(4)}
+              for n, q in enumerate(topics)}  # fmt: skip
+    Path("q.json").write_text(json.dumps(grades))
+    if form == "trec":
+        Path("q.json").unlink()
+        Path("q.qrels").write_text("".join(f"{q} 0 {d} {g}\n" for q, own in grades.items() for d, g in own.items()))
+    judgments = "q.qrels" if form == "trec" else "q.json"
+    for name, shift in (("best", 0), ("worst", 3)):
+        run = {q: {f"d{m}": 0.9 - (m - n + shift) % 4 / 5 for m in range(4)} for n, q in enumerate(topics)}
+        Path(f"{name}.json").write_text(json.dumps(run))
+    for paths in ([judgments, "best.json", "worst.json"], ["best.json", "worst.json", judgments], ["."]):
+        scored = truerank.evaluate(paths=paths, measures="RR")
+        assert dict(zip(scored.runs, scored.mean[:, 0], strict=True)) == {"best": 1.0, "worst": 0.25}
+    alone = truerank.evaluate(paths=[judgments, "worst.json"], measures="RR")
+    assert alone.mean.tolist() == [[0.25]]
+    scores = {q: {"a": 0.5 + n / 40, "b": 0.4 + n / 50} for n, q in enumerate(topics)}
+    Path("scores.json").write_text(json.dumps(scores))
+    checked = truerank.check(["scores.json"])
+    assert checked.claim is not None and {checked.claim.system, checked.claim.baseline} == {"a", "b"}
+
+
+def test_runs_are_named_as_they_are_spelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("q.qrels").write_text("".join(f"{n} 0 d{n} 1\n" for n in range(30)))
+    ranked = [(n, [f"a{n}", f"d{n}", f"b{n}"]) for n in range(30)]
+    Path("dense.msmarco").write_text("".join(f"{n}\t{d}\t{r}\n" for n, own in ranked for r, d in enumerate(own, 1)))
+    Path("dense.trec").write_text(
+        "".join(f"{n} Q0 {d} {r} {9 - r / 2 if r != 2 else 8.5} t\n" for n, own in ranked for r, d in enumerate(own, 1))
+    )
+    checked = truerank.check(["q.qrels", "dense.msmarco", "dense.trec"])
+    reason = " ".join(checked.conclusion.reason.split())
+    assert checked.conclusion.word == "FILES AT FAULT"
+    assert "dense.msmarco and dense return the same first 10 results" in reason
+    assert "30 topics have other results" in reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any, Final, Literal
 import polars as pl
 
 from truerank.errors import InputError, TwoReadingsError
-from truerank.loading import load_json, whole_number
+from truerank.loading import json_file, load_json, whole_number
 from truerank.sources import compressed, formats
 from truerank.sources.folders import FolderContent, folder_content
 from truerank.sources.golden import GoldenTable, merged_tables, read_golden
@@ -36,8 +37,9 @@ from truerank.sources.grammar import parse, unique_names
 from truerank.sources.lines import numbered_lines
 from truerank.sources.mteb_results import counted_splits, is_mteb_result, read_mteb_results, task_scores
 from truerank.sources.notebook import source_of
+from truerank.sources.qrels import read_qrels_frame
 from truerank.sources.rows import parquet_frames
-from truerank.sources.tool_results import tool_result
+from truerank.sources.tool_results import graded, is_numbers, told_numbers, tool_result
 from truerank.text.printable import and_more, listed
 
 #: What a file can be.
@@ -51,6 +53,8 @@ _CHECKED: Final = frozenset((
 ))  # fmt: skip
 #: Bytes of the largest file of a folder that is read whole to find out what it is.
 _LARGEST_TABLE: Final = 200_000_000
+#: Bytes of a run of a corpus so small that most documents are retrieved for every topic.
+_SMALL: Final = 4_000_000
 _LINES: Final = 50
 #: Files that a fault names.
 _NAMED: Final = 6
@@ -134,9 +138,12 @@ def read_as_given(paths: Sequence[Any], columns: str = "", measure: str = "") ->
     halves: dict[str, HalfError] = {}
     own = _columns_by_file([file for file, _ in files], columns) if columns and len(files) > 1 else {}
     inside = frozenset(str(file) for file, in_folder in files if in_folder)
+    several = [Path(path) for path, _ in files if isinstance(path, str | Path)]
+    small = _of_small_corpus(several) if len(several) > 1 and not columns else {}
     for path, in_folder in files:
         try:
-            found.append(_given(path, own.get(str(path), columns), measure, in_folder=in_folder))
+            one = small.get(str(path))
+            found.append(one or _given(path, own.get(str(path), columns), measure, in_folder=in_folder))
         except HalfError as error:
             if len(files) == 1 or not isinstance(path, str | Path):
                 raise
@@ -150,6 +157,38 @@ def read_as_given(paths: Sequence[Any], columns: str = "", measure: str = "") ->
     if doubts and not any(one.kind in _CHECKED for one in readings):
         raise doubts[0]
     return _without_scores(readings, inside)
+
+
+def _of_small_corpus(paths: Sequence[Path]) -> dict[str, Reading]:
+    """Objects of numbers by two keys that the judgments beside them show to be runs, and no tables of scores.
+
+    Where most documents are retrieved for every topic, a run looks like scores of systems, one for each question.
+    """
+    objects = {}
+    for path in paths:
+        if path.suffix == ".json" and path.is_file() and path.stat().st_size <= _SMALL:
+            # What is wrong with a file is said where it is read.
+            with contextlib.suppress(InputError):
+                objects[str(path)] = json_file(path)
+    objects = {path: value for path, value in objects.items() if is_numbers(value)}
+    told = {path: result for path, value in objects.items() if (result := graded(value)) is not None}
+    doubtful = {path: told_numbers(value) for path, value in objects.items() if path not in told}
+    if not doubtful:
+        return {}
+    judged = [frozenset[str]().union(*one.numbers.values()) for one in told.values() if one.kind == "judgments"]
+    for path in paths:
+        other = path.is_file() and str(path) not in objects
+        if other and (one := _ranking(path, _sample(path))) and one.kind == "judgments":
+            judged.append(frozenset(read_qrels_frame(one.path)["doc_id"]))
+    whole = [one for one in doubtful.values() if one.kind == "judgments"]
+    if not judged and len(whole) == 1 and len(doubtful) > 1:
+        judged = [frozenset[str]().union(*whole[0].numbers.values())]
+    documents = frozenset[str]().union(*judged)
+    return {
+        path: Reading(path, one.kind, f"{one.why}, as the judgments name them", numbers=one.numbers)
+        for path, one in doubtful.items()
+        if documents & frozenset[str]().union(*one.numbers.values())
+    }
 
 
 def _of_folder(content: FolderContent) -> Iterator[Reading]:

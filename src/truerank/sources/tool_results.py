@@ -89,7 +89,7 @@ def _mteb_predictions(path: Path) -> ToolResult | None:
         raise InputError(f"predictions of {len(parts)} subsets and splits ({shown})", "give one of them", where=path)
     subset, split = parts[0]
     numbers = value[subset][split]
-    if not _is_numbers(numbers):
+    if not is_numbers(numbers):
         return None
     name = str(model.get("model_name") or "") if isinstance(model, dict) else ""
     revision = str(model.get("revision") or "") if isinstance(model, dict) else ""
@@ -117,14 +117,14 @@ def _predictions(path: Path) -> ToolResult | None:
 
 def graded(value: Any, why: str = "") -> ToolResult | None:
     """Judgments or a run as one object: numbers by topic and document, as BEIR and ranx write them."""
-    if not isinstance(value, dict) or not _is_numbers(value):
+    if not isinstance(value, dict) or not is_numbers(value):
         return None
     keys = [set(row) for row in value.values()]
     # A table has much the same keys in every row; a document that is retrieved for every topic is not a column.
     few = len(set.union(*keys)) <= 2 * max(map(len, keys))
     if len(keys) > 1 and set.intersection(*keys) and few:
-        return None if not why else _told(value, why)
-    return _told(value, why)
+        return None if not why else told_numbers(value, why)
+    return told_numbers(value, why)
 
 
 def _is_report(value: Any) -> bool:
@@ -139,14 +139,16 @@ def _is_report(value: Any) -> bool:
     return all(map(_is_number, numbers)) and all(_MEASURE.fullmatch(str(name)) for name in names)
 
 
-def _told(value: Mapping[str, Mapping[str, float]], why: str) -> ToolResult:
+def told_numbers(value: Mapping[str, Mapping[str, float]], why: str = "") -> ToolResult:
+    """Numbers by topic and document as judgments where they may be grades, as a run elsewhere."""
     whole = all(isinstance(cell, int) and cell <= _HIGHEST_GRADE for row in value.values() for cell in row.values())
     if whole:
         return ToolResult("judgments", why or "whole numbers by topic and document", value)
     return ToolResult("run", why or "scores by topic and document", value)
 
 
-def _is_numbers(value: Any) -> bool:
+def is_numbers(value: Any) -> bool:
+    """Whether a value is an object of objects of numbers."""
     rows = list(value.values()) if isinstance(value, dict) else []
     return bool(rows) and all(isinstance(row, dict) and all(map(_is_number, row.values())) for row in rows)
 
