@@ -18,7 +18,7 @@ from truerank.core.result import Summary, gallery_notes, place_note, reports, su
 from truerank.core.rules import Finding, Severity
 from truerank.core.sarif import sarif
 from truerank.core.tables import Column, Table, card, escape_markdown
-from truerank.core.verdict import Level, Verdict
+from truerank.core.verdict import LEVELS, Level, Verdict
 from truerank.core.views import heads
 from truerank.errors import InputError
 from truerank.records import Input
@@ -113,6 +113,8 @@ def _summary(result: Check) -> Summary:
 
 def _decides(result: Check, answer: ClaimAnswer) -> bool:
     """Whether the short answer names a question: where chance explains the difference, others say the same."""
+    if result.claim is None:
+        return _is_finding(answer) or LEVELS.get(answer.word, "unknown") not in ("good", "unknown")
     if result.headline is None or result.headline.effect == "stands":
         return _is_finding(answer)
     changes = answer.repair is not None or answer.plausible or answer.effect in ("falls", "appears")
@@ -129,6 +131,9 @@ def _answered(result: Check) -> list[str]:
     for answer in shown:
         about = question(answer.question)
         text = f"  {about.rule.code} {_titled(about)}: {_said(result, answer)}"
+        if result.claim is None:
+            lines += textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="    ", max_lines=_REASON)
+            continue
         short = textwrap.shorten(text, _WIDTH, placeholder=" …")
         lines.append(short.replace(about.rule.code, f"  {about.rule.code}", 1))
     settles = [_flags(answer.settles) for answer in objects if answer.settles]

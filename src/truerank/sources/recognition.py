@@ -17,7 +17,16 @@ from truerank.loading import json_file, load_json, whole_number
 from truerank.sources import compressed, formats
 from truerank.sources.folders import FolderContent, folder_content
 from truerank.sources.golden import GoldenTable, merged_tables, read_golden
-from truerank.sources.golden_cells import identifier_of, number_of
+from truerank.sources.golden_cells import (
+    are_texts,
+    identifier_of,
+    is_lists,
+    lists_of,
+    number_of,
+    vocabulary,
+    whole,
+)
+from truerank.sources.golden_columns import result_columns
 from truerank.sources.golden_joins import (
     EXPECTED,
     QUESTION,
@@ -44,12 +53,12 @@ from truerank.text.printable import and_more, listed
 
 #: What a file can be.
 Kind = Literal[
-    "settings", "golden file", "expected answers", "score table", "results of MTEB", "test set", "judgments", "run",
-    "questions", "documents", "left out", "nothing known",
+    "settings", "golden file", "golden set", "expected answers", "score table", "results of MTEB", "test set",
+    "judgments", "run", "questions", "documents", "left out", "nothing known",
 ]  # fmt: skip
 #: What a check can be about; without any of it there is nothing to check.
 _CHECKED: Final = frozenset((
-    "golden file", "score table", "results of MTEB", "test set", "judgments", "run", "documents",
+    "golden file", "golden set", "score table", "results of MTEB", "test set", "judgments", "run", "documents",
 ))  # fmt: skip
 #: Bytes of the largest file of a folder that is read whole to find out what it is.
 _LARGEST_TABLE: Final = 200_000_000
@@ -84,6 +93,8 @@ class Reading:
         table: of a golden file or a score table.
         numbers: of judgments or a run of another tool: by topic and document.
         name: of the system, where the file names it.
+        questions: of a golden set: columns _id and text.
+        remarks: what was done to the rows, where there is no table.
     """
 
     path: str
@@ -92,6 +103,8 @@ class Reading:
     table: GoldenTable | None = None
     numbers: Mapping[str, Mapping[str, float]] | None = None
     name: str = ""
+    questions: pl.DataFrame | None = None
+    remarks: tuple[str, ...] = ()
 
     def source(self, noun: str) -> str:
         """What an option reads."""
@@ -108,11 +121,12 @@ class Reading:
 
     def lines(self) -> list[str]:
         """The reading, and what was done to the rows of the file."""
-        return [self.sentence(), *(f"  {remark}" for remark in (self.table.remarks if self.table else ()))]
+        remarks = self.table.remarks if self.table else self.remarks
+        return [self.sentence(), *(f"  {remark}" for remark in remarks)]
 
     def json(self) -> dict[str, Any]:
         """The reading as plain values."""
-        remarks = [] if self.table is None else list(self.table.remarks)
+        remarks = list(self.remarks if self.table is None else self.table.remarks)
         return {"path": self.path, "kind": self.kind, "why": self.why, "remarks": remarks}
 
 
@@ -138,20 +152,25 @@ def read_as_given(paths: Sequence[Any], columns: str = "", measure: str = "") ->
     halves: dict[str, HalfError] = {}
     own = _columns_by_file([file for file, _ in files], columns) if columns and len(files) > 1 else {}
     inside = frozenset(str(file) for file, in_folder in files if in_folder)
-    several = [Path(path) for path, _ in files if isinstance(path, str | Path)]
-    small = _of_small_corpus(several) if len(several) > 1 and not columns else {}
+    small = {} if columns else _of_small_corpus([Path(path) for path, _ in files if isinstance(path, str | Path)])
     for path, in_folder in files:
         try:
             one = small.get(str(path))
             found.append(one or _given(path, own.get(str(path), columns), measure, in_folder=in_folder))
         except HalfError as error:
-            if len(files) == 1 or not isinstance(path, str | Path):
+            if len(files) > 1 and isinstance(path, str | Path):
+                halves[str(path)] = error
+            elif (alone := _golden_set(path, columns)) is None:
                 raise
-            halves[str(path)] = error
+            else:
+                found.append(alone)
         except (InputError, OSError) as error:
             if not in_folder or isinstance(error, TwoReadingsError):
                 raise
             found.append(_not_read(path, error))
+    if (alone := _alone(halves, found, own, columns)) is not None:
+        found.append(alone)
+        halves = {}
     readings = tuple(_with_halves(found, halves, inside, columns, measure))
     doubts = [error for path, error in halves.items() if path in inside and isinstance(error, TwoReadingsError)]
     if doubts and not any(one.kind in _CHECKED for one in readings):
@@ -313,6 +332,55 @@ def _with_halves(
         yield Reading(path, _kind(table), table.sentence(), table)
     if not runs:
         yield Reading(str(gold.table.where), "expected answers", _gold_sentence(gold))
+
+
+def _alone(
+    halves: Mapping[str, HalfError], found: Sequence[Reading], own: Mapping[str, str], columns: str
+) -> Reading | None:
+    """The golden set, where documents at most are beside it."""
+    if len(halves) != 1 or any(one.kind in _CHECKED - {"documents"} for one in found):
+        return None
+    (path,) = halves
+    return _golden_set(path, own.get(path, columns))
+
+
+def _golden_set(source: Any, columns: str) -> Reading | None:
+    """Questions with what was expected, and no system; None where a column may hold what one retrieved."""
+    half = half_of(source, columns)
+    if half is None or half.roles.expected is None or half.roles.system or half.roles.rank:
+        return None
+    table, roles = half.table, half.roles
+    kept = {roles.identifier, roles.question, roles.grade, half.content}
+    others = [name for name in result_columns(table, half.content) if name not in kept]
+    documents = frozenset[str]().union(*(lists_of(table, half.content) or ()))
+    if any(is_lists(table, name) or vocabulary(table, name) & documents for name in others):
+        return None
+    column = roles.identifier or roles.question or ""
+    keys = [
+        " ".join(str(cell).split()) if column == roles.question else whole(identifier_of(cell))
+        for cell in table.cells(column)
+    ]
+    ids = {key: key if roles.identifier else str(number) for number, key in enumerate(dict.fromkeys(keys), 1)}
+    numbers: dict[str, dict[str, float]] = {}
+    for key, answers in zip(keys, half.lists(), strict=True):
+        found = {whole(doc): 1.0 if grade is None else grade for doc, grade in answers.items()}
+        numbers.setdefault(ids[key], {}).update(found)
+    texts = dict(zip(keys, table.cells(roles.question), strict=True)) if roles.question else {}
+    questions = pl.DataFrame([(ids[key], str(text)) for key, text in texts.items()], ["_id", "text"], orient="row")
+    prose = are_texts(table, half.content, "")
+    if prose and not len(questions):
+        return None
+    remarks = [*table.remarks]
+    if again := len(keys) - len(ids):
+        remarks.append(f"{again} rows repeat a question, and add what they expect to it")
+    if prose:
+        remarks.append(f"what is expected in '{half.content}' are texts, which are not looked for without results")
+    if others:
+        remarks.append(f"not looked at: {first_names(others, quoted=True)}")
+    why = f"{len(ids)} questions, {_gold_sentence(half)}, and no system"
+    path = str(source) if isinstance(source, str | Path) else "the table"
+    judged = None if prose else numbers
+    return Reading(path, "golden set", why, numbers=judged, questions=questions, remarks=tuple(remarks))
 
 
 def _gold_sentence(gold: Half) -> str:
@@ -552,7 +620,19 @@ def opened(paths: Any, columns: str = "", measure: str = "", **named: Any) -> Op
         if one is not None and not (isinstance(one, list | tuple | Mapping) and not one)
     }
     sources = {**_sources_of(readings, results, named), **named}
+    for one in readings:
+        if one.kind == "golden set":
+            sources = {**_of_golden_set(one), **sources}
     return Opened(several, readings, sources, merged_tables(scores) if scores else None, results)
+
+
+def _of_golden_set(one: Reading) -> dict[str, Any]:
+    """The judgments and questions of a golden set, as files of this process."""
+    found = {} if one.numbers is None else {"qrels": one.source("qrels")}
+    if one.questions is not None and len(one.questions):
+        name = Path(one.path).name.partition(".")[0]
+        found["test"] = str(source_of("test", {name: one.questions}, several=False, by_name=False))
+    return found
 
 
 def several_paths(paths: Any) -> tuple[Any, ...]:
