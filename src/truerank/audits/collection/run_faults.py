@@ -255,6 +255,14 @@ def _lacking(files: Files) -> Iterable[RunFault]:
     """Judged topics that one of the two runs lacks, and lists of one run that end above the cutoff of the measure."""
     judged = frozenset(files.judged)
     own = {name: judged & frozenset(files.lists[name].topics) for name in files.pair}
+    answered = [topics | files.empty.get(name, frozenset()) for name, topics in own.items()]
+    if all(own.values()) and not frozenset.intersection(*answered):
+        split = " and ".join(f"{len(topics):,d} judged topics are in {name}" for name, topics in own.items())
+        yield RunFault(
+            "no-common-topics", "", "fault", frozenset(), f"{split}, and none of them in both.",
+            "Give results of the same topics, with the same ids.",
+        )  # fmt: skip
+        return
     for name, other in (files.pair, files.pair[::-1]):
         lacking = own[other] - own[name] - files.empty.get(name, frozenset())
         if lacking and own[name]:
