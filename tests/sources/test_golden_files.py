@@ -550,8 +550,10 @@ def test_scores_below_zero_are_no_marks_of_failures() -> None:
 
 def test_texts_in_a_column_of_scores_are_named() -> None:
     found = read_golden(scored("timeout", 4))
-    assert list(found.scores) == ["a"] and "'b' is not taken for scores: not numbers: 4 of its cells" in " ".join(
-        found.remarks
-    )
+    said = "'b': 4 of its cells are left out, which are no numbers, such as 'timeout'"
+    assert list(found.scores) == ["a", "b"] and said in found.remarks
+    assert len(found.scores["a"]) - len(found.scores["b"]) == 4
+    named = read_golden(scored("timeout", 4), "score=a+b")
+    assert said in named.remarks and list(named.scores) == ["a", "b"]
     missing = read_golden(scored("NaN", 4))
     assert "b: 4 scores are missing" in " ".join(missing.remarks)

@@ -37,7 +37,7 @@ from truerank.sources.golden_cells import (
 from truerank.sources.golden_columns import divided, roles_of
 from truerank.sources.golden_roles import GoldenRoles
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, opened_rows
-from truerank.sources.golden_scores import SCALE
+from truerank.sources.golden_scores import SCALE, without_failures
 from truerank.sources.golden_shapes import shaped
 from truerank.sources.golden_words import LOWER, words_of
 from truerank.sources.qrels import QREL_SCHEMA
@@ -112,6 +112,8 @@ def read_golden(
     roles = roles_of(table, chosen)
     if roles.measure is not None:
         table = _of_measure(table, roles, measure)
+    if roles.is_scores:
+        table = without_failures(table, [name for name in (roles.score, *roles.retrieved.values()) if name is not None])
     found = _scored(table, roles) if roles.is_scores else _retrieved(table, roles)
     return replace(found, path=str(table.where) if isinstance(table.where, Path) else "")
 

@@ -60,8 +60,7 @@ def score_roles(
     """The roles of a score table: a column of numbers for each system, or one with the system beside it."""
     numbers, left = list(chosen.get("score", ())), tuple[str, ...]()
     if not numbers:
-        numbers, left = _numbers(table, [name for name in free if is_numeric(table, name)])
-        left = (*left, *with_texts(table, [name for name in free if name not in numbers]))
+        numbers, left = _numbers(table, [name for name in free if is_numeric(table, name) or failures(table, name)])
     if found.expected is not None and (not numbers or "expected" in chosen):
         named = f" (left are {first_names(free, quoted=True)})" if free else ""
         fault = f"no column with what was retrieved{named}"
@@ -115,14 +114,27 @@ def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[
     return kept, ((f"not taken for scores: {first_names(left, quoted=True)}",) if left else ())
 
 
-def with_texts(table: GoldenRows, names: Sequence[str]) -> Iterable[str]:
-    """Columns of fractions in which some cells are texts, as programs write failures."""
-    for name in names:
-        cells = [cell for cell in table.filled(name) if not is_missing(cell)]
-        texts = [str(cell) for cell in cells if number_of(cell) is None]
-        fractions = sum(not (number_of(cell) or 0.0).is_integer() for cell in cells)
-        if texts and fractions * 2 > len(cells):
-            yield f"'{name}' is not taken for scores: not numbers: {len(texts)} of its cells, such as '{texts[0][:20]}'"
+def failures(table: GoldenRows, name: str) -> list[str]:
+    """The texts in a column that has fractions otherwise, as programs write failures."""
+    cells = [cell for cell in table.filled(name) if not is_missing(cell)]
+    fractions = sum(not (number_of(cell) or 0.0).is_integer() for cell in cells)
+    return [str(cell) for cell in cells if number_of(cell) is None] if fractions * 2 > len(cells) else []
+
+
+def without_failures(table: GoldenRows, names: Iterable[str]) -> GoldenRows:
+    """The table without the texts that columns of scores hold, which are named."""
+    texts = {name: found for name in names if (found := failures(table, name))}
+    if not texts:
+        return table
+    rows = tuple(
+        {name: None if name in texts and number_of(cell) is None else cell for name, cell in row.items()}
+        for row in table.rows
+    )
+    remarks = (
+        f"'{name}': {len(found)} of its cells are left out, which are no numbers, such as '{found[0][:20]}'"
+        for name, found in texts.items()
+    )
+    return replace(table, rows=rows, remarks=(*table.remarks, *remarks))
 
 
 def refuse_marks(

@@ -15,7 +15,7 @@ from truerank.arrays import Floats
 from truerank.errors import InputError
 from truerank.sources.golden_cells import is_missing, number_of
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, opened_rows
-from truerank.sources.golden_scores import refuse_marks, with_texts
+from truerank.sources.golden_scores import failures, refuse_marks
 from truerank.sources.mteb_results import CELLS, one_score_each, read_mteb_results
 
 _SYSTEM: Final = (
@@ -146,7 +146,11 @@ def _table(table: GoldenRows) -> tuple[pl.DataFrame, list[str]]:
         raise table.fault("fewer than two columns of numbers", "give a column for each task, or for each system")
     if aside := [name for name in table.names if name != head and name not in columns]:
         remarks.append(f"Not taken for scores: {', '.join(aside)}.")
-    remarks += [f"{text[0].upper()}{text[1:]}." for text in with_texts(table, aside)]
+    remarks += [
+        f"'{name}' is not taken for scores: not numbers: {len(texts)} of its cells, such as '{texts[0][:20]}'."
+        for name in aside
+        if (texts := failures(table, name))
+    ]
     remarks += _remarks(table, columns, None)
     rows = []
     for row, cells in enumerate(table.rows):
