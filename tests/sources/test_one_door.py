@@ -280,3 +280,31 @@ def test_no_question_in_common_has_no_figure(tmp_path: Path, monkeypatch: pytest
     )
     with pytest.raises(InputError, match=r"answers 10 topics, .* 10 others, and none is in both"):
         truerank.compare(paths=paths)
+
+
+@pytest.mark.parametrize("first", [0, 1, 101])
+@pytest.mark.parametrize("name", ["topics.tsv", "topics.txt", "topics"])
+def test_lines_of_id_and_text_are_questions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ids = range(first, first + 9)
+    Path(name).write_text("".join(f"{n}\thow long does the battery of model {n} last\n" for n in ids))
+    Path("q.qrels").write_text("".join(f"{n} 0 d{n} 1\n" for n in ids))
+    for system, rank in (("good", 1), ("poor", 2)):
+        Path(f"{system}.run").write_text(
+            "".join(f"{n} Q0 {'d' if r == rank else 'x'}{n} {r} {3 - r} t\n" for n in ids for r in (1, 2))
+        )
+    found = truerank.check([name, "q.qrels", "good.run", "poor.run"])
+    assert [one.kind for one in found.readings] == ["questions", "judgments", "run", "run"]
+    assert found.claim is not None and found.claim.system == "good"
+    with pytest.raises(InputError, match=r"nothing in it can be checked: .*questions: lines of id and text"):
+        truerank.check([name])
+
+
+def test_the_sample_is_the_sample_where_a_folder_is_called_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("sample").mkdir()
+    assert all(one.answerable for one in truerank.check("sample", options=ClaimOptions(dry_run=True)).plan)
+    with pytest.raises(InputError, match="an empty folder"):
+        truerank.check("./sample")

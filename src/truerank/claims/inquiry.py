@@ -31,7 +31,7 @@ from truerank.sources.recognition import Opened, Reading, opened, several_paths
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
 from truerank.sources.sample import sample_folder
 
-#: In place of a file: the embedded sample.
+#: In place of a file: the embedded sample; a folder of this name is ./sample.
 SAMPLE_NAME: Final = "sample"
 _GROUPS: Final = ("sources", "options", "judged", "encoding", "resampling", "scoring")
 #: Fields that name files, perhaps after NAME=.
@@ -168,7 +168,7 @@ def _relative(text: str, folder: Path) -> str | None:
 def resolved(settings: str | Path, given: Inquiry) -> Inquiry:
     """What a file of settings says, with what was given beside it in its place."""
     path = Path(settings)
-    if sample := str(settings) == SAMPLE_NAME and not path.exists():
+    if sample := settings == SAMPLE_NAME:
         path = sample_folder() / "collection" / "check.yaml"
     text = text_file(path, "give a check.yaml, or the options themselves")
     values = load_yaml(text, path, lambda loader, node: loader.construct_document(node), remedy=_REMEDY) or {}
@@ -211,7 +211,7 @@ def asked(paths: Any, given: Inquiry) -> Inquiry:
 
 
 def _is_settings(path: str) -> bool:
-    return (path == SAMPLE_NAME and not Path(path).exists()) or is_settings(Path(path))
+    return path == SAMPLE_NAME or is_settings(Path(path))
 
 
 def understood(given: Inquiry) -> Inquiry:

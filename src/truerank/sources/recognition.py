@@ -22,6 +22,7 @@ from truerank.sources.golden_cells import (
     identifier_of,
     is_lists,
     lists_of,
+    mean,
     number_of,
     vocabulary,
     whole,
@@ -71,6 +72,7 @@ _COUNTED: Final = "test counts before dev where both systems have them, train on
 _RUN: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+\s+[-+]?(?:[-+.\deE]+|(?i:nan|inf|infinity))(\s+\S.*)?")
 _QREL: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+")
 _BEIR_QREL: Final = re.compile(r"\S+\t\S+\t-?\d+")
+_TEXT_LINE: Final = re.compile(r"\S+\t[^\t]*[^\W\d][^\t]*")
 _SHARE: Final = 0.9
 #: More lines of the first topic than this have to count up, for a column to be one of ranks and not of grades.
 _FEWEST_RANKS: Final = 2
@@ -437,9 +439,21 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
     elif share(_BEIR_QREL) == 1 and _counts_up(plain):
         why = "lines of topic, document and rank, as for MS MARCO"
         found = Reading(str(path), "run", why, numbers=_of_ranks(path))
+    elif len(plain) > 1 and share(_TEXT_LINE) == 1 and (words := _words_by_id(plain)):
+        why = f"lines of id and text without a header, {words:.0f} words each"
+        found = Reading(str(path), "documents" if words >= _DOCUMENT_WORDS else "questions", why)
     elif path.suffix not in _TABLES and share(_BEIR_QREL) >= _SHARE:
         found = Reading(str(path), "judgments", "lines of topic, document and grade")
     return found
+
+
+def _words_by_id(lines: Sequence[str]) -> float:
+    """The mean words of lines of id and text; 0 where there is a header, an id comes twice, or texts are ids."""
+    ids, texts = zip(*(line.strip().split("\t") for line in lines), strict=True)
+    if not any(map(str.isdigit, ids[0])) or len(set(ids)) < len(ids):
+        return 0.0
+    counts = [len(text.split()) for text in texts]
+    return mean(counts) if mean(count > 1 for count in counts) > _SHARE / 2 else 0.0
 
 
 def _of_commented_run(path: Path) -> Mapping[str, Mapping[str, float]]:
