@@ -24,9 +24,9 @@ from truerank.errors import OptionError, TruerankError
 from truerank.loading import decimal_number, signed_number
 
 __all__ = [
-    "Confidence", "Encoding", "Flag", "Labels", "Missing", "Names", "Options", "Out", "OutFile", "Processes", "Range",
-    "Resampling", "Runtime", "Scoring", "Seed", "Source", "Sources", "Ties", "Votes", "Workers", "adopted", "adopter",
-    "check", "command", "declared", "overwrites", "value_of", "watcher",
+    "Columns", "Confidence", "Encoding", "Flag", "Labels", "Missing", "Names", "Options", "Out", "OutFile",
+    "Processes", "Range", "Resampling", "Runtime", "Scoring", "Seed", "Source", "Sources", "Ties", "Votes", "Workers",
+    "adopted", "adopter", "check", "command", "declared", "overwrites", "value_of", "watcher",
 ]  # fmt: skip
 
 #: Metavariables of options that name sources.
@@ -109,6 +109,8 @@ Source = Annotated[str, Flag(metavar="SRC")]
 Sources = Annotated[tuple[str, ...], Flag(metavar="SRC", reads=list[str])]
 #: Names of people or models.
 Names = Annotated[tuple[str, ...], Flag(metavar="A,B", reads=list[str], commas=True)]
+#: What the columns of tables are, where their names do not say.
+Columns = Annotated[str, Flag(metavar="ROLE=COLUMN,…")]
 #: How many processes or threads.
 Processes = Annotated[int, Range(at_least=1, at_most=1024)]
 #: Where artifacts go; None writes nothing.

@@ -138,16 +138,16 @@ def test_a_folder_of_mteb_results(tmp_path: Path) -> None:
 
 
 def test_tables_are_scored_and_compared(table: pl.DataFrame) -> None:
-    scored = truerank.evaluate(table=table)
+    scored = truerank.evaluate(paths=table)
     assert scored.runs == ("new", "old")
-    shown = repr(truerank.compare(table=table, measures="nDCG@10"))
+    shown = repr(truerank.compare(paths=table, measures="nDCG@10"))
     assert "old" in shown and f"{scored.of('new', 'nDCG@10').mean():.4f}" in shown
-    audited = truerank.collection.audit(table=table)
+    audited = truerank.collection.audit(paths=table)
     assert audited.verdicts[0].word == "UNKNOWN" and "docs" in audited.verdicts[0].rests_on
-    by_scores = truerank.compare(table={"id": [1, 2, 3], "a": [0.1, 0.2, 0.3], "b": [0.3, 0.3, 0.5]})
+    by_scores = truerank.compare(paths={"id": [1, 2, 3], "a": [0.1, 0.2, 0.3], "b": [0.3, 0.3, 0.5]})
     assert "score" in repr(by_scores)
-    with pytest.raises(InputError, match="scores, and no results"):
-        truerank.evaluate(table={"id": [1, 2], "a": [0.1, 0.2], "b": [0.3, 0.3]})
+    with pytest.raises(InputError, match=r"scores of systems, and no results.*compare takes scores"):
+        truerank.evaluate(paths={"id": [1, 2], "a": [0.1, 0.2], "b": [0.3, 0.3]})
 
 
 def test_judgments_and_runs_as_json(table: pl.DataFrame, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_judgments_and_runs_as_json(table: pl.DataFrame, tmp_path: Path) -> None
 
 def test_one_system_has_its_score(table: pl.DataFrame) -> None:
     single = truerank.check(table.drop("retrieved_old"))
-    scores = truerank.evaluate(table=table).of("new", "nDCG@10")
+    scores = truerank.evaluate(paths=table).of("new", "nDCG@10")
     interval = mean_interval(scores)
     assert single.single is not None and single.conclusion.word == "UNKNOWN"
     assert single.single[2:6] == pytest.approx((interval.mean, interval.low, interval.high, 40))

@@ -478,10 +478,10 @@ def test_faults_have_their_lines(
     judged_lines, run_lines = lines_of(qrels, run)
     lines = run_lines if file == "run" else judged_lines
     place = min(place, len(lines) - 1)
-    if repeat:
-        # The same topic and document once more, with another score or grade.
+    if repeat and file == "run":
+        # The same topic and document once more, with another score.
         cells = lines[place].split()
-        lines.append(" ".join([*cells[:3], *(["77", "0.25", "t"] if file == "run" else ["1"])]))
+        lines.append(" ".join([*cells[:3], "77", "0.25", "t"]))
         place = len(lines) - 1
     else:
         cells = lines[place].split()

@@ -35,7 +35,7 @@ def scores(frame: pl.DataFrame, system: str) -> np.ndarray:
 def test_a_column_of_repetitions_is_no_system(tmp_path: Path) -> None:
     frame = table()
     frame.write_csv(tmp_path / "scores.csv")
-    found = truerank.compare(table=tmp_path / "scores.csv")
+    found = truerank.compare(paths=tmp_path / "scores.csv")
     assert found.comparison is not None
     (row,) = found.comparison.differences
     assert {row.run, row.baseline} == {"a", "b"}

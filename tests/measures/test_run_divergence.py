@@ -64,13 +64,13 @@ def test_scores_by_topic_of_two_tools(tmp_path: Path) -> None:
     (tmp_path / "same.txt").write_text("".join(f"ndcg_cut_10\t{t}\t{v:.3f}\n" for t, v in values.items()))
     theirs = values | {"q4": 0.9, "q20": 0.5}
     (tmp_path / "theirs.txt").write_text("".join(f"ndcg_cut_10\t{t}\t{v:.3f}\n" for t, v in theirs.items()))
-    same = explain(run=[str(tmp_path / "mine.tsv"), str(tmp_path / "same.txt")])
+    same = explain(paths=[str(tmp_path / "mine.tsv"), str(tmp_path / "same.txt")])
     assert same.verdicts[0].word == "SAME"
-    found = explain(run=[str(tmp_path / "mine.tsv"), str(tmp_path / "theirs.txt")])
+    found = explain(paths=[str(tmp_path / "mine.tsv"), str(tmp_path / "theirs.txt")])
     assert found.frames["topics"].select("topic", "kind").rows() == [("q4", "another value"), ("q20", "other topics")]
     run = written(tmp_path / "a.run", ROWS)
-    with pytest.raises(InputError, match="a run and a table"):
-        explain(run=[str(tmp_path / "mine.tsv"), run])
+    with pytest.raises(InputError, match="scores of 1 system"):
+        explain(paths=[str(tmp_path / "mine.tsv"), run])
     with pytest.raises(InputError, match="2 runs"):
         explain(run=[run, run], options=ExplainOptions(reported=("0.4",)))
     with pytest.raises(InputError, match="no judgments"):

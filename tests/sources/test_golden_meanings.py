@@ -84,6 +84,7 @@ def test_rows_that_are_no_questions_are_asked_about(name: str, values: Sequence[
         ("what people ask", QUESTIONS),
         ("customer question", QUESTIONS),
         ("#", [*range(1, 9)]),
+        ("question number", [*range(1, 9)]),
     ],
 )
 def test_rows_that_are_questions(name: str, values: Sequence[Any]) -> None:
@@ -144,6 +145,9 @@ def test_systems_that_are_called_after_what_they_lower() -> None:
     assert list(found.scores) == ["error_aware", "plain"] and found.scores["plain"]["value"].to_list() == SCORES["new"]
     ranks = {"question": QUESTIONS, "rank_old": [1, 90, 3, 4, 1, 2, 7, 30], "rank_new": [1, 2, 3, 4, 1, 2, 7, 3]}
     assert read_golden(ranks).scores["old"]["value"].to_list()[1] == -90
+    hits = {"question": QUESTIONS, "first_hit_rank_old": [1, 2, 3, 4, 1, 2, 7, 3], "first_hit_rank_new": [1] * 7 + [""]}
+    with pytest.raises(InputError, match="1 ranks are missing"):
+        read_golden(hits)
 
 
 def test_two_measures_of_which_the_lower_is_better_are_no_systems() -> None:
@@ -273,3 +277,28 @@ def test_files_without_a_question_in_common_are_refused(key: str) -> None:
     ]
     with pytest.raises(InputError, match="no question in common"):
         merged_tables(tables)
+
+
+@pytest.mark.parametrize("name", ["run", "rater", "k"])
+def test_columns_that_tell_rows_of_a_question_apart(name: str) -> None:
+    numbers = {key: [value + n for value in own for n in (0.0, 0.1)] for key, own in SCORES.items()}
+    wide: Rows = {"question": [q for q in QUESTIONS for _ in "ab"], name: [1, 10] * 8, **numbers}
+    with pytest.raises(TwoReadingsError) as raised:
+        read_golden(wide)
+    assert any(f"repeat={name}" in choice for choice in raised.value.choices)
+    found = read_golden(wide, f"score=old+new,repeat={name}")
+    assert found.scores["new"]["value"].to_list() == pytest.approx([value + 0.05 for value in SCORES["new"]])
+    long = [
+        {"question": row[0], "model": system, name: row[1], "hit": row[2 + at]}
+        for row in zip(*wide.values(), strict=True)
+        for at, system in enumerate(SCORES)
+    ]
+    if name == "k":
+        with pytest.raises(TwoReadingsError, match="with 'k'"):
+            read_golden(long)
+
+
+def test_means_above_or_below_the_questions_are_left_out() -> None:
+    table = {"question": ["Average", *QUESTIONS, "mean"], **{name: [0.5, *own, 0.5] for name, own in SCORES.items()}}
+    found = read_golden(table)
+    assert len(found.questions) == 8 and "rows of means at both ends are left out ('Average', 'mean')" in found.remarks

@@ -154,7 +154,7 @@ def test_what_is_missing_in_a_frame_is_no_text(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a value is missing"):
         truerank.evaluate({"1": {"a": 1}}, {"r": run}, "P@1")
     table = Pandas(question=["q1", "q2"], expected=["a", "b"], retrieved_x=["a", float("nan")], retrieved_y=["c", "b"])
-    scores = truerank.evaluate(table=table, measures="P@1")
+    scores = truerank.evaluate(paths=table, measures="P@1")
     assert scores.of("x", "P@1").tolist() == [1, 0]
 
 

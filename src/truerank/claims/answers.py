@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from truerank.claims.claim import Claim, ClaimChange, Repair, Unit, change_by, chosen_claim, claim_of_scores
-from truerank.claims.conclusion import concluded, files_at_fault, no_claim
+from truerank.claims.conclusion import concluded, files_at_fault, golden_limits, no_claim
 from truerank.claims.data_questions import collection_answer, leakage_answer, versions_answer
 from truerank.claims.file_questions import files_answer
 from truerank.claims.inquiry import ClaimMaterial, Inquiry, written_settings
@@ -84,7 +84,9 @@ def answered(
             found = evaluate(material.qrels, dict(material.runs), given.options.measure, given.scoring)
             single = _mean_of(found, given.resampling.confidence)
         every = tuple(answers.get(each.name) or _unanswered(each) for each in plan)
-        conclusion = no_claim(every, single.system if single else "")
+        alone = material.qrels is not None and not material.runs
+        limits = golden_limits(material.qrels, given) if alone and material.qrels is not None else ""
+        conclusion = no_claim(every, single.system if single else "", limits)
         return Check(None, None, every, conclusion, plan, settings, material.test, single=single, **read)
     versions = answers.get("versions")
     if versions is not None and versions.repair is not None and versions.repair.documents:

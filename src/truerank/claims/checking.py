@@ -35,7 +35,8 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
     Args:
         paths: what you have: a table of questions with expected and retrieved documents (CSV, JSON, JSONL, Parquet), a
             table of scores, runs and judgments, a BEIR folder, MTEB results, or the check.yaml of an earlier check;
-            "sample" is the embedded sample. Files are recognised by their content. In Python also a frame.
+            "sample" is the embedded sample, and ./sample a folder of that name. Files are recognised by their content.
+            In Python also a frame.
         sources: what is given.
         options: what the claim is about.
         judged: judged pairs of topics and training queries; leaks then rest on what people confirmed.

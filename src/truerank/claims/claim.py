@@ -39,6 +39,11 @@ EFFECTS: Final[Mapping[Effect, str]] = {
 }
 
 
+def fewest_changes(level: float) -> int:
+    """The smallest number of topics of which a test of signs shows a difference, if all change in one direction."""
+    return math.ceil(1 - math.log2(1 - level) - 1e-9)
+
+
 @dataclass(frozen=True)
 class ClaimEstimate:
     """The difference under one condition.
@@ -139,7 +144,7 @@ class Claim:
 
     def too_few(self, topics: int) -> str:
         """Says so where no two-sided test of signs can find a difference on so many topics: 2 ** (1 - n) > α."""
-        fewest = math.ceil(1 - math.log2(1 - self.level) - 1e-9)
+        fewest = fewest_changes(self.level)
         few = f"{topics} {self.unit} are too few to tell: with fewer than {fewest} no test of signs shows a difference"
         return few if topics < fewest else ""
 

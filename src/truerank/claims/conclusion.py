@@ -10,12 +10,15 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
+import polars as pl
 
-from truerank.claims.claim import Claim, ClaimChange, ClaimEstimate
+from truerank.claims.claim import Claim, ClaimChange, ClaimEstimate, fewest_changes
+from truerank.claims.inquiry import Inquiry
 from truerank.claims.questions import question
 from truerank.claims.results import LEFT_OUT, NOT_GIVEN, ClaimAnswer, ClaimConclusion, ConclusionWord
 from truerank.claims.scoring_questions import smallest_shown
-from truerank.text.printable import listed
+from truerank.measures.floors import fixed_list
+from truerank.text.printable import counted, listed
 
 #: Questions whose exceptions speak against a claim: none of them shows one.
 _OF_THE_DATA: Final = ("files", "leakage", "collection", "versions")
@@ -92,12 +95,33 @@ def files_at_fault(grave: ClaimAnswer, answers: Sequence[ClaimAnswer]) -> ClaimC
     return ClaimConclusion("FILES AT FAULT", reason, reason, (), unknown)
 
 
-def no_claim(answers: Sequence[ClaimAnswer], system: str = "") -> ClaimConclusion:
+def golden_limits(qrels: pl.DataFrame, given: Inquiry) -> str:
+    """What a golden set without a system lets one know beforehand."""
+    relevant = qrels.filter(pl.col("relevance") >= given.scoring.rel)["topic_id"].n_unique()
+    fewest = fewest_changes(given.resampling.confidence)
+    if relevant < fewest:
+        return f"{counted(relevant, 'question')} cannot show any difference: {fewest} are needed at least."
+    text = (
+        f"{relevant:,d} questions show a difference only if at least {fewest} of them change, all of them in one "
+        f"direction: by a measure of 0 or 1, from {fewest / relevant:.3f} on."
+    )
+    floor = fixed_list(qrels, given.options.measure, given.scoring, seed=given.resampling.seed).mean
+    return text if floor is None else f"{text} One list for all questions scores {floor:.3f} {given.options.measure}."
+
+
+def no_claim(answers: Sequence[ClaimAnswer], system: str = "", limits: str = "") -> ClaimConclusion:
     """The conclusion where fewer than two runs were given, of which one may be there."""
     unknown = tuple(answer.question for answer in answers if answer.word == "UNKNOWN")
     reason = "A claim needs two runs. What was found about the data follows."
     if system:
         reason = f"{system} is the only system: a claim needs another one to compare it with. Its data can be checked."
+    reason = " ".join(
+        (
+            reason,
+            *filter(None, (limits,)),
+            *(answer.remark for answer in answers if answer.question == "files" and answer.remark),
+        )
+    )
     return ClaimConclusion("UNKNOWN", reason, reason, (), unknown)
 
 

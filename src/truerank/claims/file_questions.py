@@ -26,7 +26,6 @@ from truerank.measures.rankings import on_topics
 from truerank.measures.run_faults import RunFault
 from truerank.measures.topic_lists import TopicLists
 from truerank.sources import open_documents, read_topics
-from truerank.sources.golden import merged_tables
 from truerank.text.identifiers import likely_cause
 from truerank.text.printable import listed
 
@@ -123,6 +122,7 @@ _WITHOUT: Final[Mapping[str, str]] = {
     "other-numbers": "whose document ids are off by a fixed step",
     "rising-scores": "whose scores contradict their ranks",
     "constant-scores": "whose scores are all the same",
+    "constant-ranks": "whose ranks are all the same",
 }
 _MISPLACED: Final[Mapping[str, str]] = {
     "shifted": "belong to other topics",
@@ -131,7 +131,10 @@ _MISPLACED: Final[Mapping[str, str]] = {
     "other collection": "do not fit their topics",
 }
 #: Notes that the answer says in any case.
-_SAID: Final = ("judgments-of-one-run", "unjudged-topics", "unanswered-topics", "nearly-identical-runs", "shared-lists")
+_SAID: Final = (
+    "judgments-of-one-run", "repeated-pairs", "unjudged-topics", "unanswered-topics", "nearly-identical-runs",
+    "shared-lists",
+)  # fmt: skip
 #: Null rankers by what they rank; one that scores less is none to speak of.
 _FLOORS: Final = {
     "collection": "the best list that never reads the query",
@@ -162,6 +165,7 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
         faults += (*misplaced, *renumbered) if misplaced else (*origins, *(claim_origins(claim) if claim else ()))
     # A run that is alone is looked at as both of a pair.
     faults = tuple(dict.fromkeys(faults))
+    faults += tuple(RunFault("repeated-pairs", "", "note", frozenset(), one, "") for one in material.repeated)
     left_out = {(fault.run, topic) for fault in faults if fault.weight == "topics" for topic in fault.topics}
     # Results of a form that is no document's fit no topic, either.
     faults = tuple(
@@ -195,6 +199,7 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
     answer = ClaimAnswer(
         "files", "FAULTS" if faults else "AS THEY SEEM", f"{named} {evidence}".strip(), "unknown", "",
         settles=" ".join(dict.fromkeys(fault.remedy for fault in faults if fault.weight != "note")), facts=facts,
+        remark=" ".join(material.repeated),
     )  # fmt: skip
     return answer if claim is None else _allowed_for(claim, answer, faults, given, null)
 
@@ -349,8 +354,8 @@ def _files(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: 
         topics = {
             topic.topic_id: topic.title.strip() or topic.description for topic in read_topics(given.sources.test).topics
         }
-    golden = [one.table for one in given.readings if one.table is not None and one.table.qrels is not None]
-    empty = merged_tables(golden).empty if golden else {}
+    results = None if given.opened is None else given.opened.results
+    empty = {} if results is None else results.empty
     files = Files(runs, pair, qrels, material.held, topics, depth, given.scoring.ties == "rank", empty, material.before)
     left = ~pl.col("doc_id").is_in(material.gone.implode())
     if len(material.gone) and all(files.first[name].select(left.mean()).item() >= _MANY for name in pair):

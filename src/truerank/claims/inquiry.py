@@ -23,15 +23,15 @@ from truerank.options import Encoding, Labels, Resampling, Scoring
 from truerank.records import Input
 from truerank.sources import formats, grammar, irds, open_documents, open_queries, read_topics
 from truerank.sources.benchmarks import KnownBenchmark, recognised
-from truerank.sources.golden import GoldenTable, merged_tables
+from truerank.sources.golden import GoldenTable
 from truerank.sources.golden_rows import is_settings
 from truerank.sources.inputs import input_of, inputs_of
 from truerank.sources.notebook import frame_of, is_given
-from truerank.sources.recognition import Reading, kinds_of, nothing_to_check, read_as_given, sources_of
+from truerank.sources.recognition import Opened, Reading, opened, several_paths
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
 from truerank.sources.sample import sample_folder
 
-#: In place of a file: the embedded sample.
+#: In place of a file: the embedded sample; a folder of this name is ./sample.
 SAMPLE_NAME: Final = "sample"
 _GROUPS: Final = ("sources", "options", "judged", "encoding", "resampling", "scoring")
 #: Fields that name files, perhaps after NAME=.
@@ -53,8 +53,8 @@ _REMEDY: Final = "correct it; an earlier check.yaml shows the form"
 class Inquiry:
     """All that was asked: the groups of options of `check`, and the folder of the output.
 
-    `paths` are the files that were given without an option, and `readings` what they were taken for; `named` has the
-    sources without what was read from them.
+    `paths` are the files that were given without an option, and `opened` what they hold; `named` has the sources
+    without what was read from them.
     """
 
     sources: ClaimSources = ClaimSources()
@@ -65,14 +65,18 @@ class Inquiry:
     scoring: Scoring = Scoring()
     out: str | Path | None = None
     paths: tuple[Any, ...] = ()
-    readings: tuple[Reading, ...] = ()
+    opened: Opened | None = None
     named: ClaimSources | None = None
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """What the files were taken for."""
+        return () if self.opened is None else self.opened.readings
 
     @property
     def table(self) -> GoldenTable | None:
         """The score tables among what was given, as one."""
-        tables = [one.table for one in self.readings if one.table is not None and one.table.scores]
-        return merged_tables(tables) if tables else None
+        return None if self.opened is None else self.opened.scores
 
     def chosen(self) -> dict[str, Any]:
         """What the manifest says of the options; sources stand among its inputs."""
@@ -164,7 +168,7 @@ def _relative(text: str, folder: Path) -> str | None:
 def resolved(settings: str | Path, given: Inquiry) -> Inquiry:
     """What a file of settings says, with what was given beside it in its place."""
     path = Path(settings)
-    if sample := str(settings) == SAMPLE_NAME and not path.exists():
+    if sample := settings == SAMPLE_NAME:
         path = sample_folder() / "collection" / "check.yaml"
     text = text_file(path, "give a check.yaml, or the options themselves")
     values = load_yaml(text, path, lambda loader, node: loader.construct_document(node), remedy=_REMEDY) or {}
@@ -195,10 +199,7 @@ def resolved(settings: str | Path, given: Inquiry) -> Inquiry:
 
 def asked(paths: Any, given: Inquiry) -> Inquiry:
     """All that was asked, with the files that were given without an option."""
-    paths = paths.collect() if isinstance(paths, pl.LazyFrame) else paths
-    single = isinstance(paths, str | Path | Mapping) or hasattr(paths, "columns")
-    several = (paths,) if single or (paths and isinstance(paths[0], Mapping)) else tuple(paths or ())
-    several = tuple(str(path) if isinstance(path, Path) else path for path in several)
+    several = several_paths(paths)
     settings = [path for path in several if isinstance(path, str) and _is_settings(path)]
     if not settings:
         return understood(replace(given, paths=several))
@@ -210,21 +211,18 @@ def asked(paths: Any, given: Inquiry) -> Inquiry:
 
 
 def _is_settings(path: str) -> bool:
-    return (path == SAMPLE_NAME and not Path(path).exists()) or is_settings(Path(path))
+    return path == SAMPLE_NAME or is_settings(Path(path))
 
 
 def understood(given: Inquiry) -> Inquiry:
     """The same with the sources that the paths hold."""
     if not given.paths:
         return given
-    readings = read_as_given(given.paths, given.sources.columns, given.options.measure)
-    if nothing_to_check(readings):
-        remedy = "give a table of questions, runs and judgments, or name what the files are by options"
-        raise InputError(f"nothing in it can be checked: {kinds_of(readings)}", remedy, where=str(given.paths[0]))
-    named = {each.name: getattr(given.sources, each.name) for each in dataclasses.fields(given.sources)}
-    named = {name: value for name, value in named.items() if given.sources.has(name)}
-    sources = replace(given.sources, **{**sources_of(readings, named), **named})
-    return replace(given, sources=sources, named=given.sources, readings=readings)
+    named = {name: getattr(given.sources, name) for name in (*_CHECKED, "train")}
+    found = opened(given.paths, given.sources.columns, given.options.measure, **named)
+    if "run" in found.sources and "test" not in found.sources:
+        found.judged_runs()
+    return replace(given, sources=replace(given.sources, **found.sources), named=given.sources, opened=found)
 
 
 def _read(name: str, value: Any, path: Path) -> Any:
@@ -256,6 +254,7 @@ class ClaimMaterial:
         models: judgments of models by name: sources, or values of a program.
         scores: of a score table, by system: columns topic_id and value.
         repeated_scores: of a score table, by system with repetitions: topic_id, and a column for each.
+        repeated: what has to be said of pairs that were judged several times.
         tried: all configurations that the system was chosen from, by name, as the runs.
         repeats: by system, its repetitions by name.
         again: pairs that were judged again: columns topic_id, doc_id, relevance; None where there are none.
@@ -272,6 +271,7 @@ class ClaimMaterial:
     repeats: Mapping[str, Mapping[str, pl.DataFrame]] = field(default_factory=dict)
     again: pl.DataFrame | None = None
     repeated_scores: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    repeated: tuple[str, ...] = ()
 
     @cached_property
     def held(self) -> pl.Series | None:
@@ -394,11 +394,11 @@ def read_material(sources: ClaimSources, table: GoldenTable | None = None) -> Cl
         known = read_metadata([sources.metadata], RowFilter({})).runs
         teams = {name: info.group for name, info in known.items() if info.group}
     # With their faults, as most programs read them: the audit of the collection says what is wrong with them.
-    qrels = usable(read_judgments(sources.qrels)) if sources.has("qrels") else None
+    qrels, judged_twice = usable(read_judgments(sources.qrels)) if sources.has("qrels") else (None, ())
     named = sources.test or (sources.qrels if isinstance(sources.qrels, str) else None) or sources.docs or "the data"
     return ClaimMaterial(
         sources, qrels, runs, teams, _models(sources.model_judgments), grammar.parse(str(named)).name, tried=tried,
-        repeats=repeats, again=_again(sources),
+        repeats=repeats, again=_again(sources), repeated=judged_twice,
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from truerank.options import Flag, Options, Range
+from truerank.options import Columns, Flag, Options, Range
 
 _SEVERAL = Flag(metavar="SRC", reads=list[str])
 
@@ -53,7 +53,7 @@ class ClaimSources(Options):
     previous: Annotated[str | None, Flag(metavar="SRC", rare=True)] = None
     model_judgments: Annotated[Any, Flag(metavar="NAME=SRC", reads=list[str], rare=True)] = ()
     metadata: Annotated[str | None, Flag(metavar="FILE", rare=True)] = None
-    columns: Annotated[str, Flag(metavar="ROLE=COLUMN,…")] = ""
+    columns: Columns = ""
     judged_by: Annotated[Literal["people", "model"], Flag(rare=True)] = "people"
 
     def has(self, name: str) -> bool:

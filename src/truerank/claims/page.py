@@ -18,7 +18,7 @@ from truerank.core.result import Summary, gallery_notes, place_note, reports, su
 from truerank.core.rules import Finding, Severity
 from truerank.core.sarif import sarif
 from truerank.core.tables import Column, Table, card, escape_markdown
-from truerank.core.verdict import Level, Verdict
+from truerank.core.verdict import LEVELS, Level, Verdict
 from truerank.core.views import heads
 from truerank.errors import InputError
 from truerank.records import Input
@@ -29,7 +29,6 @@ from truerank.work.runs import Run
 if TYPE_CHECKING:
     from truerank.core.figures.export import Picture
     from truerank.core.figures.forest import ForestMark, ForestRow
-    from truerank.sources.recognition import Reading
 
 _EFFECT_LEVELS: Final[dict[Effect, Level]] = {
     "stands": "good", "smaller": "doubt", "not shown": "doubt", "appears": "doubt", "falls": "bad",
@@ -75,9 +74,7 @@ _MEANINGS: Final[dict[ConclusionWord, str]] = {
     "FILES AT FAULT": "Fix the files first; until then, nothing can be said about the claim.",
     "UNKNOWN": "The given data do not decide it.",
 }
-#: Lines of what was read, and of the answer, columns of a line, and lines of the reason.
-_MOST_READ: Final = 12
-_MOST_UNREAD: Final = 4
+#: Lines of the answer, columns of a line, and lines of the reason.
 _MOST_LINES: Final = 11
 _WIDTH: Final = 110
 _REASON: Final = 4
@@ -97,11 +94,10 @@ def _summary(result: Check) -> Summary:
     if not result.answers:
         able = sum(one.answerable for one in result.plan)
         count = f"{able} of {len(result.plan)} questions can be answered."
-        return Summary((*_read(result), _plan_table(result), count), result.json())
+        return Summary((_plan_table(result), count), result.json())
     conclusion = result.conclusion
     settles = [f"{question(one.question).text} {_flags(one.settles)}" for one in result.answers if one.settles]
     details: tuple[Table | str, ...] = (
-        *_every_reading(result),
         f"{conclusion.word}: {conclusion.reason}",
         *([_runs(result)] if _scores(result) else []),
         _answer_table(result),
@@ -111,39 +107,14 @@ def _summary(result: Check) -> Summary:
     fault = None
     if conclusion.word == "FILES AT FAULT":
         fault = InputError("the files allow no comparison", result.answer("files").settles, where=result.test)
-    parts = (*_read(result), "\n".join(_answered(result)))
+    parts = ("\n".join(_answered(result)),)
     return Summary(parts, result.json(), (_verdict(result),), notes, width=110, fault=fault, details=details)
-
-
-def _read(result: Check) -> Iterator[str]:
-    """What was given, file by file, with what was done to its rows."""
-    shown, hidden = _first_readings(result)
-    if shown:
-        yield "\n".join((*shown, *([f"and {hidden} more lines (-v)"] if hidden else [])))
-
-
-def _every_reading(result: Check) -> Iterator[str]:
-    """All of it, where the short form leaves something out."""
-    if _first_readings(result)[1]:
-        yield "\n".join(line for one in result.readings for line in _reading_lines(one))
-
-
-def _first_readings(result: Check) -> tuple[list[str], int]:
-    """The lines of the short form, what was not understood last; and how many others there are."""
-    kinds = ("nothing known", "left out")
-    last = [one.sentence() for kind in kinds for one in result.readings if one.kind == kind]
-    lines = [line for one in result.readings if one.kind not in kinds for line in _reading_lines(one)]
-    unread = [*last[:_MOST_UNREAD], *last[-1:]] if len(last) > _MOST_UNREAD else last
-    shown = [*lines[: _MOST_READ - len(unread)], *unread]
-    return shown, len(lines) + len(last) - len(shown)
-
-
-def _reading_lines(one: Reading) -> list[str]:
-    return [one.sentence(), *(f"  {remark}" for remark in (one.table.remarks if one.table else ()))]
 
 
 def _decides(result: Check, answer: ClaimAnswer) -> bool:
     """Whether the short answer names a question: where chance explains the difference, others say the same."""
+    if result.claim is None:
+        return _is_finding(answer) or LEVELS.get(answer.word, "unknown") not in ("good", "unknown")
     if result.headline is None or result.headline.effect == "stands":
         return _is_finding(answer)
     changes = answer.repair is not None or answer.plausible or answer.effect in ("falls", "appears")
@@ -160,6 +131,9 @@ def _answered(result: Check) -> list[str]:
     for answer in shown:
         about = question(answer.question)
         text = f"  {about.rule.code} {_titled(about)}: {_said(result, answer)}"
+        if result.claim is None:
+            lines += textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="    ", max_lines=_REASON)
+            continue
         short = textwrap.shorten(text, _WIDTH, placeholder=" …")
         lines.append(short.replace(about.rule.code, f"  {about.rule.code}", 1))
     settles = [_flags(answer.settles) for answer in objects if answer.settles]

@@ -7,6 +7,7 @@ prints well in a terminal and in a notebook all the same.
 
 from __future__ import annotations
 
+import copy
 import functools
 import importlib
 import json
@@ -34,6 +35,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 Format = Literal["text", "markdown", "latex", "csv", "json"]
 
 _FORMS: Final = {"markdown": Table.markdown, "latex": Table.latex, "csv": Table.csv}
+#: Lines that say what files were taken for, and those of them for what was not understood.
+_MOST_READ, _MOST_UNREAD = 12, 4
 _summaries: Final[dict[type, Callable[[Any], Summary]]] = {}
 _reports: Final[dict[type, Callable[[Any], Report]]] = {}
 _writers: Final[dict[type, Callable[[Any, Any], None]]] = {}
@@ -86,6 +89,7 @@ class Result:
         fails_on: the default of `--fail-on`.
         has_details: whether the command has `--verbose`.
         unknown_code: the exit code where `--fail-on` was given and the data cannot tell.
+        readings: what each file that was given without an option was taken for.
     """
 
     verdict_words: ClassVar[tuple[str, ...]] = ()
@@ -93,11 +97,18 @@ class Result:
     has_details: ClassVar[bool] = False
     unknown_code: ClassVar[int] = 0
     _shown_in: ClassVar[str] = ""
+    readings: tuple[Any, ...] = ()
 
     def __init_subclass__(cls, shown_in: str = "", **rest: Any) -> None:
         super().__init_subclass__(**rest)
         if shown_in:
             cls._shown_in = shown_in
+
+    def read_from(self: R, readings: tuple[Any, ...]) -> R:
+        """The same, which says what each file was taken for."""
+        found = copy.copy(self)
+        object.__setattr__(found, "readings", readings)
+        return found
 
     def go_on(self) -> str:
         """What a command does after its result was printed, such as serving pages; returns a last note."""
@@ -223,7 +234,22 @@ def summary(result: Result) -> Summary:
     if function is None:
         raise TypeError(f"{result._shown_in} does not say how a {type(result).__name__} is shown")
     found: Summary = function(result)
-    return found
+    return _with_readings(found, result.readings) if result.readings else found
+
+
+def _with_readings(found: Summary, readings: tuple[Any, ...]) -> Summary:
+    """What was given, file by file, with what was done to its rows; what was not understood last."""
+    kinds = ("nothing known", "left out")
+    last = [one.sentence() for kind in kinds for one in readings if one.kind == kind]
+    lines = [line for one in readings if one.kind not in kinds for line in one.lines()]
+    unread = [*last[:_MOST_UNREAD], *last[-1:]] if len(last) > _MOST_UNREAD else last
+    shown = [*lines[: _MOST_READ - len(unread)], *unread]
+    details: tuple[str, ...] = ()
+    if hidden := len(lines) + len(last) - len(shown):
+        shown.append(f"and {hidden} more lines (-v)")
+        details = ("\n".join(line for one in readings for line in one.lines()),)
+    values = {"files": [one.json() for one in readings], **found.json}
+    return replace(found, parts=("\n".join(shown), *found.parts), details=(*details, *found.details), json=values)
 
 
 def report(result: Result) -> Report:

@@ -223,7 +223,7 @@ class Comparison(Result, shown_in="truerank.measures.report"):
         left_out: measures that are not means over topics.
         differences: by measure and pair.
         policies: by evaluation, how its runs were scored.
-        remarks: what has to be said of single measures.
+        remarks: what has to be said of its measures, its judgments and its runs.
     """
 
     method: Significance
@@ -353,6 +353,13 @@ def compare_evaluations(
         scores = [_scores(pair, measure, method) for pair in pairs]
         outcomes = _outcomes(scores, method)
         rows += [_difference(measure, pair, found, method) for pair, found in zip(scores, outcomes, strict=True)]
+    # The remark on a measure begins with its name.
+    remarks = (
+        remark
+        for evaluation in named.values()
+        for remark in evaluation.remarks
+        if not (about := {remark.partition(": ")[0]} & {*evaluation.measures}) or about <= {*names}
+    )
     return Comparison(
         method=method,
         baseline=baseline,
@@ -361,7 +368,7 @@ def compare_evaluations(
         left_out=tuple(left_out),
         differences=_corrected(rows, method),
         policies={name: evaluation.policy for name, evaluation in named.items()},
-        remarks=tuple(dict.fromkeys(remark for evaluation in named.values() for remark in evaluation.remarks)),
+        remarks=tuple(dict.fromkeys(remarks)),
     )
 
 

@@ -31,16 +31,16 @@ from truerank.measures.conventions import (
     scored_measure,
 )
 from truerank.measures.run_divergence import RunDivergence, ScoreDifference, run_divergence, score_divergence
-from truerank.options import Flag, Options, Out, Range, command
-from truerank.sources import read_qrels_frame, run_frames
+from truerank.measures.scoring import has_runs, judged_pairs
+from truerank.options import Columns, Flag, Options, Out, Range, command
+from truerank.sources import run_frames
 from truerank.sources.golden import read_golden
 from truerank.sources.inputs import inputs_of
 from truerank.sources.notebook import frame_of
 from truerank.sources.qrels import QREL_SCHEMA
-from truerank.sources.recognition import read_as_given
 from truerank.sources.runs import RUN_SCHEMA
 from truerank.text.identifiers import likely_cause
-from truerank.text.printable import listed
+from truerank.text.printable import counted, listed
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
@@ -207,6 +207,8 @@ def explain(
     run: Annotated[Any, Flag(metavar="FILE", reads=list[str])] = (),
     options: ExplainOptions = ExplainOptions(),
     *,
+    paths: Annotated[Any, Flag(metavar="PATH…", positional=True, reads=list[str])] = (),
+    columns: Columns = "",
     previous_qrels: Annotated[str | None, Flag(metavar="SRC")] = None,
     other_qrels: Annotated[tuple[str, ...], Flag(metavar="SRC", reads=list[str])] = (),
     other_run: Annotated[tuple[str, ...], Flag(metavar="FILE", reads=list[str])] = (),
@@ -223,6 +225,9 @@ def explain(
         qrels: relevance judgments.
         run: the run that was scored; give two of them, and no reported score, to see where they differ.
         options: what was reported, and how far is searched.
+        paths: instead of `qrels` and `run`: what `check` takes, such as a table of questions with what was expected and
+            what a system retrieved, or judgments and a run in any form.
+        columns: what the columns of tables are, where their names do not say; see `check`.
         previous_qrels: an earlier version of the judgments.
         other_qrels: other judgments that may have been taken, such as those of another split; by default those beside
             `qrels`.
@@ -247,11 +252,20 @@ def explain(
 
         truerank explain --qrels dl19.qrels --run mine.run --run theirs.run
     """
+    files = None
+    if has_runs(paths):
+        from truerank.sources.recognition import opened
+
+        files = opened(paths, columns, options.measure, qrels=qrels, run=run)
+        qrels, run = (files.sources.get(name) for name in ("qrels", "run"))
+        run = list((run or {}).values()) if run is None or isinstance(run, Mapping) else run
     runs = [*run] if isinstance(run, list | tuple) else [run]
     siblings: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
-    if len(runs) == 2 and not options.reported:
-        found: ScoreDifference = _divergence_of(qrels, runs, options)
+    if files is not None and files.scores is not None:
+        found: ScoreDifference = _divergence_of_scores(files.scores.scores, options.measure, files.readings[0].path)
+    elif len(runs) == 2 and not options.reported:
+        found = _divergence_of(qrels, runs, options)
     else:
         if len(runs) != 1:
             raise OptionError("run", f"{len(runs)} runs", "give the one that was scored, or two and no reported score")
@@ -259,7 +273,7 @@ def explain(
             raise OptionError("qrels", "no judgments", "give those that the run was scored by")
         siblings = other_qrels or _siblings(qrels, "qrels")
         beside = other_run or _siblings(runs[0], "run")
-        judged = _read(qrels, "qrels")
+        judged, repeated = judged_pairs(qrels)
         scorer = ConventionScorer(
             judged,
             _run_of(runs[0], judged),
@@ -271,15 +285,20 @@ def explain(
         for one in reported:
             if one.topics is not None:
                 _check_topics(pl.Series([*one.topics]), judged, "reported scores")
-        found = explanation(scorer, reported, options, names=names, progress=progress or Quiet())
+        found = explanation(scorer, reported, options, names=names, remarks=repeated, progress=progress or Quiet())
     if out is not None:
         inputs = inputs_of(
-            qrels=qrels, run=runs, previous_qrels=previous_qrels, other_qrels=list(siblings), other_run=list(beside)
+            table=files and files.paths,
+            qrels=qrels,
+            run=runs,
+            previous_qrels=previous_qrels,
+            other_qrels=list(siblings),
+            other_run=list(beside),
         )
         with started("explain", inputs, {"options": options}, out) as job:
             publish(found, job)
             found = type(found)(found.verdicts, found.findings, found.frames, found.facts, job.folder)
-    return found
+    return found if files is None else found.read_from(files.readings)
 
 
 def _reported(options: ExplainOptions) -> list[ReportedScore]:
@@ -297,31 +316,28 @@ def _named(source: Any) -> str:
 
 
 def _divergence_of(qrels: Any, runs: Sequence[Any], options: ExplainOptions) -> RunDivergence:
-    """Two runs, or two tables of scores by topic, beside each other."""
+    """Two runs beside each other."""
     names = (_named(runs[0]), _named(runs[1]))
     if names[0] == names[1]:
         names = (str(runs[0]), str(runs[1])) if names[0] != "the frame" else ("the first", "the second")
-    tables = [
-        reading.table
-        for one in runs
-        if isinstance(one, str | Path)
-        for reading in read_as_given([str(one)], measure=options.measure)
-        if reading.table is not None and reading.table.scores
-    ]
-    if len(tables) == 1:
-        raise InputError("a run and a table of scores", "give two runs, or two tables", where=str(runs[0]))
-    if tables:
-        frames = [next(iter(one.scores.values())) for one in tables]
-        return score_divergence(frames[0], frames[1], names, options.measure)
     judged = None if qrels is None else _read(qrels, "qrels")
     left, right = (_run_of(one, judged) for one in runs)
     return run_divergence(left, right, names, qrels=judged, measure=options.measure, rel=options.rel)
 
 
+def _divergence_of_scores(scores: Mapping[str, pl.DataFrame], measure: str, where: str) -> RunDivergence:
+    if len(scores) != 2:
+        raise InputError(
+            f"scores of {counted(len(scores), 'system')}", "give those of two, or a run and judgments", where=where
+        )
+    (first, left), (second, right) = scores.items()
+    return score_divergence(left, right, (first, second), measure)
+
+
 def _read(source: Any, noun: str) -> pl.DataFrame:
     if isinstance(source, str | Path):
         # Documents that occur twice are one of the causes.
-        return read_qrels_frame(str(source)) if noun == "qrels" else pl.concat(run_frames(source))
+        return judged_pairs(source)[0] if noun == "qrels" else pl.concat(run_frames(source))
     schema, number = (QREL_SCHEMA, "relevance") if noun == "qrels" else (RUN_SCHEMA, "score")
     return frame_of(source, schema, number)
 
@@ -370,6 +386,7 @@ def explanation(
     options: ExplainOptions = ExplainOptions(),
     *,
     names: tuple[str, str] = ("the judgments", "the run"),
+    remarks: tuple[str, ...] = (),
     progress: Progress = Quiet(),
 ) -> Explanation:
     """What gives the reported scores; see `explain`."""
@@ -441,10 +458,11 @@ def explanation(
         search.renders(one, shown_by.convention, score) == "truncated"
         for one, score in zip(reported, shown_by.scores, strict=True)
     )
+    chances = (f"{counted} of {nearby:,} numbers nearby would find a cause as likely.",) if counted else ()
     verdict = Verdict(
         word, _sentence(word, best, reported, default, facts),
         settles=_settles(word, reported, told, matching, search.longest(told)),
-        rests_on="" if not counted else f"{counted} of {nearby:,} numbers nearby would find a cause as likely.",
+        rests_on=" ".join((*remarks, *chances)),
     )  # fmt: skip
     return Explanation((verdict,), frames=frames, facts=facts)
 

@@ -507,6 +507,5 @@ def _cautions(comparison: Comparison) -> tuple[str, ...]:
         found.append("The evaluations were made under different policies; see 'policies' in the JSON.")
     else:
         found += next((policy.sentences() for policy in comparison.policies.values()), ())
-    # A remark begins with the name of its measure.
-    found += [remark for remark in comparison.remarks if remark.partition(": ")[0] in comparison.measures]
+    found += comparison.remarks
     return tuple(found)

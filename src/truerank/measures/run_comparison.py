@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -26,10 +27,20 @@ from truerank.measures.repeats import (
     scores_of_table,
 )
 from truerank.measures.results import Evaluation
-from truerank.measures.scoring import QrelSource, RunSource, check_plot, evaluate, has_runs, named_runs, run_inputs
+from truerank.measures.scoring import (
+    QrelSource,
+    RunSource,
+    check_plot,
+    evaluate,
+    has_runs,
+    named_runs,
+    qrel_frame,
+    run_frame,
+    run_inputs,
+)
 from truerank.measures.systems import Evaluations, open_evaluations, shared_topics, systems
-from truerank.options import Flag, Options, Out, Scoring, command
-from truerank.sources import parse, read_qrels_frame, read_run_frame
+from truerank.options import Columns, Flag, Options, Out, Scoring, command
+from truerank.sources import parse, read_run_frame
 from truerank.sources.inputs import inputs_of
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
@@ -201,7 +212,8 @@ def compare(
     run: Annotated[RunSource, Flag(metavar="FILE", reads=list[str])] = (),
     *,
     repeats: Annotated[Any, Flag(metavar="NAME=FILES", reads=list[str])] = (),
-    table: Annotated[Any, Flag(metavar="FILE", positional=True, reads=str)] = None,
+    paths: Annotated[Any, Flag(metavar="PATH…", positional=True, reads=list[str])] = (),
+    columns: Columns = "",
     evaluation: Annotated[Sequence[Evaluated], Flag(metavar="DIR", reads=list[str])] = (),
     also: Annotated[Sequence[Evaluated], Flag(metavar="DIR", reads=list[str])] = (),
     comparing: ComparisonOptions = ComparisonOptions(),
@@ -222,8 +234,9 @@ def compare(
         repeats: runs that are repetitions of one system, such as a=a.*.run; repeat the option for other systems. In
             Python a dictionary of runs for each system. Scores are means over the repetitions; the noise between them
             is stated beside the difference. A table has a column for the repetition instead.
-        table: instead of `qrels` and `run`: a table of questions with what was expected and what systems retrieved, or
-            with the scores of systems.
+        paths: instead of `qrels` and `run`: what `check` takes, such as a table of questions with what was expected
+            and what systems retrieved, or with the scores of systems, or judgments and runs in any form.
+        columns: what the columns of tables are, where their names do not say; see `check`.
         evaluation: instead of `qrels` and `run`: what `evaluate` wrote. Two of them are two conditions, between which
             the order of the runs is compared; differences are tested too where a baseline is named.
         also: further evaluations whose runs take part.
@@ -258,25 +271,30 @@ def compare(
         truerank compare --evaluation depth-1/ --also full/ --baseline full --significance welch
     """
     check_plot(plot, out)
-    if table is not None:
-        from truerank.sources.golden import read_golden
-        from truerank.sources.recognition import judged_runs
+    files = None
+    if has_runs(paths):
+        from truerank.sources.recognition import opened
 
-        opened = read_golden(table, measure=comparing.measures or "nDCG@10")
-        if opened.scores:
-            evaluation = (*evaluation, Evaluation.of_scores(opened.scores, scoring))
+        files = opened(paths, columns, comparing.measures or "nDCG@10", qrels=qrels, run=run)
+        if files.scores is not None:
+            evaluation = (*evaluation, Evaluation.of_scores(files.scores.scores, scoring))
         else:
-            qrels, run = judged_runs(opened)
+            qrels, run = files.judged_runs()
     own = _members(run, repeats)
     every = run if not own else {**(named_runs(run) if has_runs(run) else {}), **_flat(own)}
     named = _opened(qrels, every, evaluation, comparing.measures, scoring)
     scored = next(iter(named.values()))
+    _refuse_strangers(scored, every)
     if own:
         members = {system: list(_flat({system: runs})) for system, runs in own.items()}
         named = {name: merged_repeats(one, members) for name, one in named.items()}
         by_repeat = scores_by_repeat(scored, members)
     else:
-        by_repeat = {} if table is None else scores_of_table(scored, opened.repeats)
+        by_repeat = (
+            {}
+            if files is None or (table := files.scores or files.results) is None
+            else (scores_of_table(scored, table.repeats))
+        )
     found = _compared(named, len(evaluation) > 0, also, comparing, testing)
     found = replace(found, plot=plot, conventions=_conventions(qrels, run, found, scoring))
     if by_repeat and found.comparison is not None:
@@ -285,10 +303,13 @@ def compare(
     if out is not None:
         # What was scored just now is scored as `scoring` says, what was saved as its own policy says.
         options = {**vars(comparing), "testing": testing, **({} if evaluation else {"scoring": scoring})}
-        inputs = (*inputs_of(table=table, qrels=qrels, evaluation=evaluation, also=also), *run_inputs(every))
+        inputs = (
+            *inputs_of(table=files and files.paths, qrels=qrels, evaluation=evaluation, also=also),
+            *run_inputs(every),
+        )
         with started("compare", inputs, options, out, packages=("scipy", "ir-measures")) as job:
             publish(found, job)
-    return found
+    return found if files is None else found.read_from(files.readings)
 
 
 def _members(run: RunSource, repeats: Any) -> dict[str, dict[str, Any]]:
@@ -298,6 +319,18 @@ def _members(run: RunSource, repeats: Any) -> dict[str, dict[str, Any]]:
         name = min(taken)
         raise OptionError("repeats", f"'{name}' is a run too", "leave it out of `run`: it counts with its repetitions")
     return found
+
+
+def _refuse_strangers(scored: Evaluation, runs: RunSource) -> None:
+    """Refuses two runs that answer no topic in common: a difference of them is one of the topics."""
+    matched = {name: coverage.matched for name, coverage in scored.coverage.items()}
+    for name, other in combinations(matched, 2):
+        if matched[name] + matched[other] > len(scored.topics):
+            continue
+        topics, others = (set(run_frame(named_runs(runs)[one])["topic_id"]) for one in (name, other))
+        if not topics & others & {*scored.topics}:
+            fault = f"{name} answers {matched[name]} topics, {other} {matched[other]} others, and none is in both"
+            raise InputError(fault, "give results of the same topics, with the same ids", where="compare")
 
 
 def _flat(own: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -360,7 +393,7 @@ def _conventions(
     files = {name: Path(one) for name, one in runs.items() if isinstance(one, str | Path)}
     if len(files) < len(runs) or any(one.stat().st_size > _LARGEST for one in files.values()):
         return ()
-    judged, pair = read_qrels_frame(str(qrels)), found.comparison.differences[0]
+    judged, pair = qrel_frame(qrels), found.comparison.differences[0]
     system, baseline = (read_run_frame(files[name]) for name in (pair.run, pair.baseline))
     ranges = (convention_range(judged, system, baseline, measure, scoring.rel) for measure in found.comparison.measures)
     return tuple(one for one in ranges if one is not None and one.conventions > 1)

@@ -54,7 +54,9 @@ def score_faults(name: str, own: TopicLists, *, by_rank: bool) -> Iterator[RunFa
     steps = np.diff(rows["score"].to_numpy(), prepend=np.nan)
     steps[starts] = np.nan
     # Results of one rank have no order.
-    rising_steps = (steps > 0) & (np.diff(rows["rank"].to_numpy(), prepend=0) > 0)
+    rank_steps = np.diff(rows["rank"].to_numpy(), prepend=0)
+    rank_steps[starts] = 1
+    rising_steps = (steps > 0) & (rank_steps > 0)
     by_topic = pl.DataFrame(
         {
             "topic_id": ordered.names,
@@ -62,6 +64,7 @@ def score_faults(name: str, own: TopicLists, *, by_rank: bool) -> Iterator[RunFa
             "down": np.add.reduceat(steps < 0, starts, dtype=np.int64),
             "level": np.add.reduceat(steps == 0, starts, dtype=np.int64),
             "results": ordered.lengths,
+            "ranks": np.add.reduceat(rank_steps == 0, starts, dtype=np.int64),
         }
     )
     several = by_topic.filter(pl.col("results") > 1)
@@ -80,15 +83,16 @@ def score_faults(name: str, own: TopicLists, *, by_rank: bool) -> Iterator[RunFa
         whole = len(rising) >= _HALF * len(several)
         topics = frozenset() if whole else frozenset(rising["topic_id"])
         yield RunFault("rising-scores", name, "fault" if whole else "topics", topics, text.format(why=why), remedy)
-    flat = several.filter(pl.col("level") == pl.col("results") - 1)
-    if len(flat) and not by_rank:
+    noun, column = ("ranks", "ranks") if by_rank else ("scores", "level")
+    flat = several.filter(pl.col(column) == pl.col("results") - 1)
+    if len(flat):
         reason = (
-            f"All scores of {name} are the same within {len(flat):,d} of {len(several):,d} topics: evaluation programs "
+            f"All {noun} of {name} are the same within {len(flat):,d} of {len(several):,d} topics: evaluation programs "
             "then order its results by document id."
         )
+        remedy = "Write the scores of the system, or break ties by the rank column (`ties` rank)."
+        if by_rank:
+            remedy = "Write the ranks of the system, or order results by their scores: leave out `ties` rank."
         whole = len(flat) >= _HALF * len(several)
         topics = frozenset() if whole else frozenset(flat["topic_id"])
-        yield RunFault(
-            "constant-scores", name, "fault" if whole else "topics", topics, reason,
-            "Write the scores of the system, or break ties by the rank column (`ties` rank).",
-        )  # fmt: skip
+        yield RunFault(f"constant-{noun}", name, "fault" if whole else "topics", topics, reason, remedy)

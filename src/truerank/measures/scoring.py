@@ -24,13 +24,13 @@ from truerank.measures.equivalence import Equivalence, EquivalenceOptions
 from truerank.measures.grammar import MeasureSpec, aggregate_of, parse_measures
 from truerank.measures.rankings import GradeTable, Hits, Ranking, grouped, joined, topic_starts, whole_topics
 from truerank.measures.results import Coverage, Evaluation
-from truerank.options import Flag, Out, Scoring, Ties, command
+from truerank.options import Columns, Flag, Out, Scoring, Ties, command
 from truerank.records import Input, Qrel, RunRow
-from truerank.sources import SourceSpec, parse, read_qrels_frame, read_run_frame, run_frames, unique_names
+from truerank.sources import SourceSpec, parse, read_run_frame, run_frames, unique_names
 from truerank.sources.inputs import input_of, inputs_of
 from truerank.sources.notebook import frame_of, is_single, of_ranx
 from truerank.sources.pair_tables import conforming, refuse_repeats
-from truerank.sources.qrels import QREL_SCHEMA
+from truerank.sources.qrels import QREL_SCHEMA, highest_grades, qrel_frames
 from truerank.sources.runs import RUN_SCHEMA
 from truerank.work.ahead import read_ahead
 from truerank.work.progress import Progress, Quiet
@@ -115,16 +115,21 @@ RunSource: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, OneRun] 
 
 #: Topics whose scores are looked at, and the share of them that has to be odd.
 _LOOKED_AT, _MOST = 100, 0.5
+#: The fault of ranks that are all the same.
+_CONSTANT: Final = "constant-ranks"
+#: Rows whose ranks are looked at.
+_ROWS: Final = 100_000
 _NEEDED: Final[dict[Ties, str]] = {"trec_eval": "score", "ascending": "score", "rank": "rank"}
 
 
 class _Scored(NamedTuple):
-    """The scores of one run, what of it is judged, and how many rows it has."""
+    """The scores of one run, what of it is judged, its rows, and whether its scores or ranks may say nothing."""
 
     values: NDArray[np.float64]
     coverage: Coverage
     rows: int
     odd: bool
+    constant: bool
 
 
 class _Plan(NamedTuple):
@@ -152,7 +157,7 @@ class _Gathered:
         self._present = np.zeros(len(plan.judgments.topics), np.bool_)
         self._unknown = 0
         self._rows = 0
-        self._odd = False
+        self._odd = self._constant = False
         self._places = {topic: place for place, topic in enumerate(plan.judgments.topics)}
         self._rarer = None if plan.rarer is None else plan.rarer.empty(len(self._present))
 
@@ -168,6 +173,7 @@ class _Gathered:
             held.append(shown.hits((ties,), plan.policy.depth)[0])
         # The first topics show what is asked of all of them, if it shows.
         self._odd |= not self._rows and plan.policy.ties != "rank" and _odd_scores(frame, starts)
+        self._constant |= not self._rows and "rank" in plan.ties and constant_ranks(frame)
         self._present[ranking.numbers] = True
         self._unknown += ranking.unknown
         self._rows += len(frame)
@@ -195,7 +201,7 @@ class _Gathered:
             values[:, ~self._present] = np.nan
         results = int(hits.results.sum())
         coverage = Coverage(topics - missing, missing, self._unknown, results, results - len(hits.topic))
-        return _Scored(values, coverage, self._rows, self._odd)
+        return _Scored(values, coverage, self._rows, self._odd, self._constant)
 
 
 @command
@@ -206,7 +212,8 @@ def evaluate(
     scoring: Scoring = Scoring(),
     equivalence: EquivalenceOptions = EquivalenceOptions(),
     *,
-    table: Annotated[Any, Flag(metavar="FILE", positional=True, reads=str)] = None,
+    paths: Annotated[Any, Flag(metavar="PATH…", positional=True, reads=list[str])] = (),
+    columns: Columns = "",
     sort: Annotated[str | None, Flag(metavar="MEASURE")] = None,
     per_topic: bool = False,
     plot: bool = False,
@@ -226,7 +233,9 @@ def evaluate(
         measures: measures of ir_measures, DCG@k, NCG@k, MFR, HMFR, RR_MSMARCO, separated by blanks.
         scoring: how ties, missing topics, depth and grades are dealt with.
         equivalence: documents that count as one.
-        table: instead of `qrels` and `run`: a table of questions with what was expected and what systems retrieved.
+        paths: instead of `qrels` and `run`: what `check` takes, such as a table of questions with what was expected
+            and what systems retrieved, or judgments and runs in any form.
+        columns: what the columns of tables are, where their names do not say; see `check`.
         sort: order the runs by this measure, the best first.
         per_topic: also show the scores of every topic.
         plot: also draw the means with their intervals, as SVG and PDF in the folder of `out`.
@@ -252,12 +261,13 @@ def evaluate(
         --out evaluation/
     """
     check_plot(plot, out)
-    if table is not None:
-        # Here, as in other commands: few of them are given a table.
-        from truerank.sources.golden import read_golden
-        from truerank.sources.recognition import judged_runs
+    files = None
+    if has_runs(paths):
+        # Here, as in other commands: few of them are given paths.
+        from truerank.sources.recognition import opened
 
-        qrels, run = judged_runs(read_golden(table))
+        files = opened(paths, columns, str(measures), qrels=qrels, run=run)
+        qrels, run = files.judged_runs()
     if qrels is None:
         raise OptionError("qrels", "no judgments", "give them, or a table of questions and results")
     if not has_runs(run):
@@ -268,10 +278,13 @@ def evaluate(
     found = replace(found if sort is None else found.sorted(sort), per_topic=per_topic, plot=plot)
     if out is not None:
         options = {"measures": list(found.measures), "scoring": scoring, "sort": sort, **equivalence.json()}
-        given = [*_inputs(qrels, run, found), *inputs_of(table=table, equivalent=equivalence.equivalent)]
+        given = [
+            *_inputs(qrels, run, found),
+            *inputs_of(table=files and files.paths, equivalent=equivalence.equivalent),
+        ]
         with started("evaluate", given, options, out, packages=("ir-measures",)) as job:
             publish(found, job)
-    return found
+    return found if files is None else found.read_from(files.readings)
 
 
 def check_plot(plot: bool, out: str | Path | None) -> None:
@@ -297,7 +310,7 @@ def _evaluated(
 ) -> Evaluation:
     spelled = _spelled(parse_measures(measures), policy)
     opened = named_runs(runs)
-    judged, groups = qrel_frame(qrels), equivalence.opened()
+    (judged, repeated), groups = judged_pairs(qrels), equivalence.opened()
     plan = _plan(tuple(spelled.values()), judged if groups is None else groups.closed(judged), policy, groups)
     progress.start("scoring runs", len(opened))
     scored = _scored(opened, plan, progress)
@@ -310,7 +323,12 @@ def _evaluated(
         policy=policy,
         aggregates=tuple(map(aggregate_of, spelled.values())),
         coverage={name: found.coverage for name, found in scored.items()},
-        remarks=(*_run_remarks(opened, scored, judged, policy), *_remarks(spelled, policy), *equivalence.sentences()),
+        remarks=(
+            *repeated,
+            *_run_remarks(opened, scored, judged, policy),
+            *_remarks(spelled, policy),
+            *equivalence.sentences(),
+        ),
         inputs={
             "qrels": {"source": _source(qrels), "rows": len(judged)},
             "runs": {name: {"source": _source(opened[name]), "rows": found.rows} for name, found in scored.items()},
@@ -410,11 +428,14 @@ def run_frame(run: OneRun, ties: Iterable[Ties] = ("trec_eval",)) -> pl.DataFram
 
 def qrel_frame(qrels: QrelSource) -> pl.DataFrame:
     """Judgments of any kind that `evaluate` takes, with the columns of `QREL_SCHEMA`."""
+    return judged_pairs(qrels)[0]
+
+
+def judged_pairs(qrels: QrelSource) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """The same, with what has to be said of pairs that were judged several times."""
     if isinstance(qrels, str | Path | SourceSpec):
-        return read_qrels_frame(qrels if isinstance(qrels, SourceSpec) else str(qrels))
-    frame = conforming(frame_of(qrels, QREL_SCHEMA, "relevance"), QREL_SCHEMA, "the qrels")
-    refuse_repeats(frame, "the qrels")
-    return frame
+        return highest_grades(pl.concat(qrel_frames(qrels if isinstance(qrels, SourceSpec) else str(qrels))))
+    return highest_grades(conforming(frame_of(qrels, QREL_SCHEMA, "relevance"), QREL_SCHEMA, "the qrels"))
 
 
 def named_runs(runs: RunSource) -> dict[str, OneRun]:
@@ -502,13 +523,20 @@ def _odd_scores(frame: pl.DataFrame, starts: Ints | None) -> bool:
     return bool(several.any()) and bool((3 * up >= down)[several].mean() >= _MOST)
 
 
+def constant_ranks(frame: pl.DataFrame) -> bool:
+    """Whether the ranks of most topics with several results are all the same: no order can come from them."""
+    topics = frame.head(_ROWS).group_by("topic_id").agg(pl.len(), ranks=pl.col("rank").n_unique())
+    several = topics.filter(pl.col("len") > 1)
+    return len(several) > 0 and 2 * len(several.filter(pl.col("ranks") == 1)) >= len(several)
+
+
 def _run_remarks(
     opened: Mapping[str, OneRun], scored: Mapping[str, _Scored], judged: pl.DataFrame, policy: Scoring
 ) -> Iterator[str]:
     """What has to be said of runs whose scores contradict their ranks or say nothing, or of which nothing is judged."""
     for name, found in scored.items():
         none = 0 < found.coverage.results == found.coverage.unjudged
-        if not none and not found.odd:
+        if not none and not found.odd and not found.constant:
             continue
         # Here: most runs need none of this, and are not read again.
         from truerank.measures.run_faults import score_faults
@@ -531,8 +559,10 @@ def _run_remarks(
             )
         elif "rank" not in frame.columns:
             frame = frame.with_columns(rank=pl.col("score").rank("ordinal", descending=True).over("topic_id"))
-        faults = score_faults(name, TopicLists(frame), by_rank=False) if found.odd else ()
-        yield from (f"{fault.reason} {fault.remedy}" for fault in faults if fault.weight == "fault")
+        for by_rank in (False,) * found.odd + (True,) * found.constant:
+            faults = score_faults(name, TopicLists(frame), by_rank=by_rank)
+            said = (fault for fault in faults if fault.weight == "fault" and (fault.kind == _CONSTANT or not by_rank))
+            yield from (f"{fault.reason} {fault.remedy}" for fault in said)
 
 
 def _source(given: Any) -> str | None:

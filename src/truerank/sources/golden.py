@@ -656,6 +656,13 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
             values[system][number].append(sign * value)
             count = len(values[system][number])
             named[system][number].append(str(count) if is_empty(repeat) else identifier_of(repeat))
+    if (
+        missing
+        and sign < 0
+        and any("rank" in words_of(name or "") for name in (roles.score, *roles.retrieved.values()))
+    ):
+        remedy = "write a rank below the end of the lists, or give 1 / rank, and 0 for nothing"
+        raise table.fault(f"{sum(missing.values())} ranks are missing: nothing was found, or nothing asked", remedy)
     for system, count in missing.items():
         many = "1 score is" if count == 1 else f"{count} scores are"
         remarks[f"{system}: {many} missing; {_LEFT}"] += 1

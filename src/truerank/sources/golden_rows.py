@@ -123,13 +123,14 @@ def of_rows(
     names = tuple(dict.fromkeys(str(key) for row in rows for key in row))
     if not rows:
         raise InputError("a table without rows", "give one with a row for each question", where=where)
-    last = len(rows)
-    while last > 1 and _is_summary(rows[last - 1]):
-        last -= 1
-    if last < len(rows):
-        left = first_names([str(next(iter(row.values()))) for row in rows[last:]], quoted=True)
-        remarks = (*remarks, f"rows of means at the end are left out ({left})")
-    return GoldenRows(name, where, names, tuple(rows[:last]), tuple(islice(lines, last)), remarks)
+    means = [_is_summary(row) for row in rows]
+    last = max((place + 1 for place, mean in enumerate(means) if not mean), default=1)
+    first = min(means.index(False), last - 1) if False in means else 0
+    if summaries := [*rows[:first], *rows[last:]]:
+        left = first_names([str(next(iter(row.values()))) for row in summaries], quoted=True)
+        where_left = "at the end" if not first else "at the beginning" if last == len(rows) else "at both ends"
+        remarks = (*remarks, f"rows of means {where_left} are left out ({left})")
+    return GoldenRows(name, where, names, tuple(rows[first:last]), tuple(islice(lines, first, last)), remarks)
 
 
 def _is_summary(row: Mapping[str, Any]) -> bool:

@@ -29,20 +29,12 @@ from truerank.sources.golden_words import (
 )
 
 _DERIVED: Final = frozenset("delta diff difference change average avg mean best worst max min".split())
-
-
 _SIGNS: Final = frozenset(("Δ", "δ", "±", "Ø", "∆"))
-
-
 _CALLED: Final = frozenset(
     "rating ratings stars star points quality percent pct grade grades judge judgment punktzahl note nota puntos "
     "bewertung punkte".split()
 )
-
-
 _SIZES: Final = frozenset("len length size count chars words".split())
-
-
 #: Measures of programs that judge answers and contexts, such as Ragas and DeepEval.
 _RAG_MEASURE: Final = re.compile(
     r"faithfulness|groundedness|answer_(relevancy|relevance|correctness|similarity)|semantic_similarity|"
@@ -50,13 +42,9 @@ _RAG_MEASURE: Final = re.compile(
 )
 #: A column whose largest value is so many times that of another one is of another measure.
 SCALE: Final = 10
-
-
 #: Numbers that programs write where there is no score: 99, -999. A score is so many by less than this chance.
 _MARK: Final = re.compile(r"-?9{2,}")
 _CHANCE: Final = 0.001
-
-
 #: Numbers above it, and whole numbers above 1, are asked about where nothing calls them scores.
 _HIGHEST_SCORE: Final = 2
 
@@ -77,15 +65,7 @@ def score_roles(
     shown = f", or say that these are scores: --columns score={'+'.join(own)}"
     left = (*left, *refuse_marks(table, own, found.system, shown, asked="score" not in chosen))
     if found.system is not None:
-        score = found.score or only_one(table, numbers, "score")
-        if score is None:
-            fault = f"a column '{found.system}', and none with scores or results"
-            raise table.fault(fault, "name it: --columns score=COLUMN")
-        check_questions(table, found, free, chosen)
-        check_rows(table, found, [name for name in free if name not in numbers], chosen)
-        if "score" not in chosen:
-            _check_scores(table, [score])
-        return replace(found, expected=None, score=score, is_scores=True, left=left)
+        return replace(_by_system(table, free, numbers, chosen, found), left=left)
     if found.rank is not None and "score" not in chosen:
         raise no_expected(table)  # ranks order results
     if not numbers:
@@ -110,6 +90,29 @@ def score_roles(
     if isinstance(table.where, Path) and len(numbers) == 1 and joined(numbers[0]) in SCORE:
         labels = {table.where.stem: numbers[0]}  # a file for each system
     return replace(found, expected=None, score=None, retrieved=labels, is_scores=True, left=left)
+
+
+def _by_system(
+    table: GoldenRows,
+    free: Sequence[str],
+    numbers: Sequence[str],
+    chosen: Mapping[str, tuple[str, ...]],
+    found: GoldenRoles,
+) -> GoldenRoles:
+    """The roles of scores in one column, with the system beside them."""
+    if found.score is None and len(numbers) > 1 and "system" not in chosen and not any(map(measured, numbers)):
+        fault = f"'{found.system}' names systems, or the runs of {first_names(numbers, quoted=True)}"
+        choices = (f"score={'+'.join(numbers)},repeat={found.system}", *(f"score={name}" for name in numbers))
+        raise table.two_readings(fault, choices)
+    score = found.score or only_one(table, numbers, "score")
+    if score is None:
+        fault = f"a column '{found.system}', and none with scores or results"
+        raise table.fault(fault, "name it: --columns score=COLUMN")
+    check_questions(table, found, free, chosen)
+    check_rows(table, found, [name for name in free if name not in numbers], chosen)
+    if "score" not in chosen:
+        _check_scores(table, [score])
+    return replace(found, expected=None, score=score, is_scores=True)
 
 
 def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -240,7 +243,8 @@ def check_rows(
             groups.setdefault(row, set()).add(str(cell))
         # Names of systems, measures and repetitions are the same for all questions.
         names = len(set().union(*groups.values())) <= MOST_SYSTEMS
-        if name in keys or max(map(len, groups.values())) == 1 or (found.system and is_numeric(table, name)):
+        plain = found.system and is_numeric(table, name) and not set(words_of(name)) <= GROUPS
+        if name in keys or max(map(len, groups.values())) == 1 or plain:
             continue
         if _names_measures(table, name):
             choices[name] = ["measure"]
@@ -248,7 +252,8 @@ def check_rows(
             choices[name] = ["system", "repeat"]
         elif found.repeat is None and found.system is not None and "score" not in chosen:
             same = len(set(map(frozenset, groups.values()))) <= len({row[1] for row in rows})
-            choices[name] = ["measure" if same else "document", "repeat"]
+            other = "measure" if same else "document"
+            choices[name] = ["repeat"] if is_numeric(table, name) else [other, "repeat"]
     if choices:
         what = "a question and a system" if found.system else "a question"
         fault = f"several rows of {what}, with {first_names(choices, quoted=True)}"
@@ -390,7 +395,8 @@ def _no_questions(name: str, cells: Sequence[str]) -> str:
         return "groups of questions"
     if what := group_of(cells):
         return what
-    if known or "id" in words or not words or list(map(number_of, cells)) == [*range(count)]:
+    numbered = words & QUESTION and words & ID
+    if known or numbered or "id" in words or not words or list(map(number_of, cells)) == [*range(count)]:
         return ""
     return "" if _are_questions(cells) else "rows"
 

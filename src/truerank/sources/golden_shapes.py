@@ -32,6 +32,7 @@ from truerank.sources.golden_words import (
 from truerank.sources.tool_results import FORMS, NAMES_OF_MEASURES, Form
 
 _NUMBERED: Final = re.compile(r"(.*?)[ _.-]?(\d{1,9})")
+_MEASURE: Final = re.compile(NAMES_OF_MEASURES.pattern.removesuffix("([@_(].*)?") + r"((?:_cut|_at)?[@_][\d.]+)?")
 
 
 def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenRows, dict[str, tuple[str, ...]]]:
@@ -83,7 +84,8 @@ def _measures_in(table: GoldenRows) -> list[str]:
     if any((words := set(words_of(name))) & WANTED and words <= WANTED | THING for name in table.names):
         return []
     nested = [name for name in table.names if all(_scores_in(cell) for cell in table.filled(name) or ("",))]
-    single = [name for name in table.names if NAMES_OF_MEASURES.fullmatch(name) and is_numeric(table, name)]
+    # What stands behind a measure and its cut-off names a system: ndcg@10_old.
+    single = [name for name in table.names if _MEASURE.fullmatch(name) and is_numeric(table, name)]
     asked = any(joined(name) in QUESTION | ID for name in table.names)
     return nested if len(nested) == 1 else single if len(single) > 1 and asked else []
 

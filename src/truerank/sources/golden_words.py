@@ -79,7 +79,8 @@ LABEL: Final = frozenset("relevant label judged".split())
 #: Of these the lower is better, unless a name says that they are turned already, or avoided.
 LOWER: Final = frozenset(
     "rank ranks latency cost costs time seconds ms error errors distance loss losses tokens price perplexity ppl "
-    "toxicity hallucination hallucinations bias miss misses failure failures wer cer mae mse rmse nll fpr fnr".split()
+    "toxicity toxic harmful incorrect wrong hallucination hallucinations hallucinated bias miss misses failure "
+    "failures wer cer mae mse rmse nll fpr fnr".split()
 )
 _TURNED: Final = frozenset(
     "free no non without recip reciprocal inverse inverted saved savings reduction avoided avoidance prevention "
@@ -134,7 +135,7 @@ MEASURE: Final = re.compile(
 def lower_is_better(name: str) -> bool:
     """Whether a name says that lower values are better: a time, a cost, a rank, an error."""
     words = set(words_of(name))
-    if words & _TURNED or measure_in(name) not in ("", "latency", "cost"):
+    if words & _TURNED or measure_in(name) not in ("", "hit", "latency", "cost"):
         return False
     return bool(words & LOWER) or _TIME.search(name) is not None
 

@@ -112,6 +112,26 @@ def qrel_frames(spec: str | SourceSpec) -> Iterator[pl.DataFrame]:
         raise _nothing(path)
 
 
+def highest_grades(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """One row for each pair, of several grades the highest, as all commands count them; and what to say of it."""
+    if lines.repeated_pair(frame["topic_id"], frame["doc_id"]) is None:
+        return frame, ()
+    keys = ("topic_id", "doc_id")
+    pairs = frame.group_by(keys, maintain_order=True).agg(
+        pl.col("relevance").max(), grades=pl.col("relevance").n_unique(), rows=pl.len()
+    )
+    unlike = pairs.filter(pl.col("grades") > 1)
+    same = pairs.filter((pl.col("grades") == 1) & (pl.col("rows") > 1))
+    remarks = [f"{counted(len(same), 'pair')} of topic and document repeated with one grade: each counts once."]
+    if len(unlike):
+        topic, doc = unlike.row(0)[:2]
+        remarks.append(
+            f"{counted(len(unlike), 'pair')} of topic and document judged with several grades, such as {topic} and "
+            f"{doc}: the highest counts."
+        )
+    return pairs.select(frame.columns), tuple(remarks if len(same) else remarks[1:])
+
+
 def qrel_lines(spec: str | SourceSpec) -> Iterator[QrelLine]:
     """Every line of a file of judgments, those that are not judgments too; the formats are those of `read_qrels`."""
     spec = _checked(spec)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,11 +13,22 @@ from typing import Any, Final, Literal
 import polars as pl
 
 from truerank.errors import InputError, TwoReadingsError
-from truerank.loading import decimal_number, load_json, whole_number
+from truerank.loading import decimal_number, json_file, load_json, whole_number
 from truerank.sources import compressed, formats
 from truerank.sources.folders import FolderContent, folder_content
 from truerank.sources.golden import GoldenTable, merged_tables, read_golden
-from truerank.sources.golden_cells import identifier_of, number_of, whole, whole_grades
+from truerank.sources.golden_cells import (
+    are_texts,
+    identifier_of,
+    is_lists,
+    lists_of,
+    mean,
+    number_of,
+    vocabulary,
+    whole,
+    whole_grades,
+)
+from truerank.sources.golden_columns import result_columns
 from truerank.sources.golden_joins import (
     EXPECTED,
     QUESTION,
@@ -32,32 +44,37 @@ from truerank.sources.golden_joins import (
 from truerank.sources.golden_roles import HalfError, NumbersError
 from truerank.sources.golden_rows import first_names, is_settings, is_workbook, opened_rows
 from truerank.sources.golden_shapes import unfolded
+from truerank.sources.grammar import parse, unique_names
 from truerank.sources.lines import numbered_lines
 from truerank.sources.mteb_results import counted_splits, is_mteb_result, read_mteb_results, task_scores
 from truerank.sources.notebook import source_of
+from truerank.sources.qrels import read_qrels_frame
 from truerank.sources.rows import parquet_frames
-from truerank.sources.tool_results import tool_result
+from truerank.sources.tool_results import graded, is_numbers, told_numbers, tool_result
 from truerank.text.printable import and_more, listed
 
 #: What a file can be.
 Kind = Literal[
-    "settings", "golden file", "expected answers", "score table", "results of MTEB", "test set", "judgments", "run",
-    "questions", "documents", "left out", "nothing known",
+    "settings", "golden file", "golden set", "expected answers", "score table", "results of MTEB", "test set",
+    "judgments", "run", "questions", "documents", "left out", "nothing known",
 ]  # fmt: skip
 #: What a check can be about; without any of it there is nothing to check.
 _CHECKED: Final = frozenset((
-    "golden file", "score table", "results of MTEB", "test set", "judgments", "run", "documents",
+    "golden file", "golden set", "score table", "results of MTEB", "test set", "judgments", "run", "documents",
 ))  # fmt: skip
 #: Bytes of the largest file of a folder that is read whole to find out what it is.
 _LARGEST_TABLE: Final = 200_000_000
+#: Bytes of a run of a corpus so small that most documents are retrieved for every topic.
+_SMALL: Final = 4_000_000
 _LINES: Final = 50
 #: Files that a fault names.
 _NAMED: Final = 6
 _COUNTED: Final = "test counts before dev where both systems have them, train only where there is no other"
-_RUN: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+\s+[-+.\deE]+(\s+\S.*)?")
+_RUN: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+\s+[-+]?(?:[-+.\deE]+|(?i:nan|inf|infinity))(\s+\S.*)?")
 _QREL: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+(\.\d+)?")
 _DECIMALS: Final = re.compile(r".*\s\d+\.\d+")
 _BEIR_QREL: Final = re.compile(r"\S+\t\S+\t-?\d+")
+_TEXT_LINE: Final = re.compile(r"\S+\t[^\t]*[^\W\d][^\t]*")
 _SHARE: Final = 0.9
 #: More lines of the first topic than this have to count up, for a column to be one of ranks and not of grades.
 _FEWEST_RANKS: Final = 2
@@ -80,6 +97,8 @@ class Reading:
         table: of a golden file or a score table.
         numbers: of judgments or a run of another tool: by topic and document.
         name: of the system, where the file names it.
+        questions: of a golden set: columns _id and text.
+        remarks: what was done to the rows, where there is no table.
     """
 
     path: str
@@ -88,6 +107,8 @@ class Reading:
     table: GoldenTable | None = None
     numbers: Mapping[str, Mapping[str, float]] | None = None
     name: str = ""
+    questions: pl.DataFrame | None = None
+    remarks: tuple[str, ...] = ()
 
     def source(self, noun: str) -> str:
         """What an option reads."""
@@ -102,9 +123,14 @@ class Reading:
         """The reading in one line."""
         return f"{self.path}: {self.kind}: {self.why}"
 
+    def lines(self) -> list[str]:
+        """The reading, and what was done to the rows of the file."""
+        remarks = self.table.remarks if self.table else self.remarks
+        return [self.sentence(), *(f"  {remark}" for remark in remarks)]
+
     def json(self) -> dict[str, Any]:
         """The reading as plain values."""
-        remarks = [] if self.table is None else list(self.table.remarks)
+        remarks = list(self.remarks if self.table is None else self.table.remarks)
         return {"path": self.path, "kind": self.kind, "why": self.why, "remarks": remarks}
 
 
@@ -130,22 +156,62 @@ def read_as_given(paths: Sequence[Any], columns: str = "", measure: str = "") ->
     halves: dict[str, HalfError] = {}
     own = _columns_by_file([file for file, _ in files], columns) if columns and len(files) > 1 else {}
     inside = frozenset(str(file) for file, in_folder in files if in_folder)
+    small = {} if columns else _of_small_corpus([Path(path) for path, _ in files if isinstance(path, str | Path)])
     for path, in_folder in files:
         try:
-            found.append(_given(path, own.get(str(path), columns), measure, in_folder=in_folder))
+            one = small.get(str(path))
+            found.append(one or _given(path, own.get(str(path), columns), measure, in_folder=in_folder))
         except HalfError as error:
-            if len(files) == 1 or not isinstance(path, str | Path):
+            if len(files) > 1 and isinstance(path, str | Path):
+                halves[str(path)] = error
+            elif (alone := _golden_set(path, columns)) is None:
                 raise
-            halves[str(path)] = error
+            else:
+                found.append(alone)
         except (InputError, OSError) as error:
             if not in_folder or isinstance(error, TwoReadingsError):
                 raise
             found.append(_not_read(path, error))
+    if (alone := _alone(halves, found, own, columns)) is not None:
+        found.append(alone)
+        halves = {}
     readings = tuple(_with_halves(found, halves, inside, columns, measure))
     doubts = [error for path, error in halves.items() if path in inside and isinstance(error, TwoReadingsError)]
     if doubts and not any(one.kind in _CHECKED for one in readings):
         raise doubts[0]
     return _without_scores(readings, inside)
+
+
+def _of_small_corpus(paths: Sequence[Path]) -> dict[str, Reading]:
+    """Objects of numbers by two keys that the judgments beside them show to be runs, and no tables of scores.
+
+    Where most documents are retrieved for every topic, a run looks like scores of systems, one for each question.
+    """
+    objects = {}
+    for path in paths:
+        if path.suffix == ".json" and path.is_file() and path.stat().st_size <= _SMALL:
+            # What is wrong with a file is said where it is read.
+            with contextlib.suppress(InputError):
+                objects[str(path)] = json_file(path)
+    objects = {path: value for path, value in objects.items() if is_numbers(value)}
+    told = {path: result for path, value in objects.items() if (result := graded(value)) is not None}
+    doubtful = {path: told_numbers(value) for path, value in objects.items() if path not in told}
+    if not doubtful:
+        return {}
+    judged = [frozenset[str]().union(*one.numbers.values()) for one in told.values() if one.kind == "judgments"]
+    for path in paths:
+        other = path.is_file() and str(path) not in objects
+        if other and (one := _ranking(path, _sample(path))) and one.kind == "judgments":
+            judged.append(frozenset(read_qrels_frame(one.path)["doc_id"]))
+    whole = [one for one in doubtful.values() if one.kind == "judgments"]
+    if not judged and len(whole) == 1 and len(doubtful) > 1:
+        judged = [frozenset[str]().union(*whole[0].numbers.values())]
+    documents = frozenset[str]().union(*judged)
+    return {
+        path: Reading(path, one.kind, f"{one.why}, as the judgments name them", numbers=one.numbers)
+        for path, one in doubtful.items()
+        if documents & frozenset[str]().union(*one.numbers.values())
+    }
 
 
 def _of_folder(content: FolderContent) -> Iterator[Reading]:
@@ -274,6 +340,55 @@ def _with_halves(
         yield Reading(str(gold.table.where), "expected answers", _gold_sentence(gold))
 
 
+def _alone(
+    halves: Mapping[str, HalfError], found: Sequence[Reading], own: Mapping[str, str], columns: str
+) -> Reading | None:
+    """The golden set, where documents at most are beside it."""
+    if len(halves) != 1 or any(one.kind in _CHECKED - {"documents"} for one in found):
+        return None
+    (path,) = halves
+    return _golden_set(path, own.get(path, columns))
+
+
+def _golden_set(source: Any, columns: str) -> Reading | None:
+    """Questions with what was expected, and no system; None where a column may hold what one retrieved."""
+    half = half_of(source, columns)
+    if half is None or half.roles.expected is None or half.roles.system or half.roles.rank:
+        return None
+    table, roles = half.table, half.roles
+    kept = {roles.identifier, roles.question, roles.grade, half.content}
+    others = [name for name in result_columns(table, half.content) if name not in kept]
+    documents = frozenset[str]().union(*(lists_of(table, half.content) or ()))
+    if any(is_lists(table, name) or vocabulary(table, name) & documents for name in others):
+        return None
+    column = roles.identifier or roles.question or ""
+    keys = [
+        " ".join(str(cell).split()) if column == roles.question else whole(identifier_of(cell))
+        for cell in table.cells(column)
+    ]
+    ids = {key: key if roles.identifier else str(number) for number, key in enumerate(dict.fromkeys(keys), 1)}
+    numbers: dict[str, dict[str, float]] = {}
+    for key, answers in zip(keys, half.lists(), strict=True):
+        found = {whole(doc): 1.0 if grade is None else grade for doc, grade in answers.items()}
+        numbers.setdefault(ids[key], {}).update(found)
+    texts = dict(zip(keys, table.cells(roles.question), strict=True)) if roles.question else {}
+    questions = pl.DataFrame([(ids[key], str(text)) for key, text in texts.items()], ["_id", "text"], orient="row")
+    prose = are_texts(table, half.content, "")
+    if prose and not len(questions):
+        return None
+    remarks = [*table.remarks]
+    if again := len(keys) - len(ids):
+        remarks.append(f"{again} rows repeat a question, and add what they expect to it")
+    if prose:
+        remarks.append(f"what is expected in '{half.content}' are texts, which are not looked for without results")
+    if others:
+        remarks.append(f"not looked at: {first_names(others, quoted=True)}")
+    why = f"{len(ids)} questions, {_gold_sentence(half)}, and no system"
+    path = str(source) if isinstance(source, str | Path) else "the table"
+    judged = None if prose else numbers
+    return Reading(path, "golden set", why, numbers=judged, questions=questions, remarks=tuple(remarks))
+
+
 def _gold_sentence(gold: Half) -> str:
     return f"what is expected in '{gold.content}'"
 
@@ -334,9 +449,21 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
     elif share(_BEIR_QREL) == 1 and _counts_up(plain):
         why = "lines of topic, document and rank, as for MS MARCO"
         found = Reading(str(path), "run", why, numbers=_of_ranks(path))
+    elif len(plain) > 1 and share(_TEXT_LINE) == 1 and (words := _words_by_id(plain)):
+        why = f"lines of id and text without a header, {words:.0f} words each"
+        found = Reading(str(path), "documents" if words >= _DOCUMENT_WORDS else "questions", why)
     elif path.suffix not in _TABLES and share(_BEIR_QREL) >= _SHARE:
         found = Reading(str(path), "judgments", "lines of topic, document and grade")
     return found
+
+
+def _words_by_id(lines: Sequence[str]) -> float:
+    """The mean words of lines of id and text; 0 where there is a header, an id comes twice, or texts are ids."""
+    ids, texts = zip(*(line.strip().split("\t") for line in lines), strict=True)
+    if not any(map(str.isdigit, ids[0])) or len(set(ids)) < len(ids):
+        return 0.0
+    counts = [len(text.split()) for text in texts]
+    return mean(counts) if mean(count > 1 for count in counts) > _SHARE / 2 else 0.0
 
 
 def _of_commented_run(path: Path) -> Mapping[str, Mapping[str, float]]:
@@ -474,35 +601,100 @@ def mteb_table(folder: Path, files: Iterable[Path]) -> GoldenTable:
     )
 
 
-def judged_runs(table: GoldenTable) -> tuple[str, dict[str, str]]:
-    """The judgments and the runs of a golden file, as files of this process."""
-    if table.qrels is None:
-        raise InputError("scores, and no results to score", "give what was expected and retrieved", where=table.name)
-    qrels = source_of("qrels", table.qrels, several=False, by_name=False)
-    return qrels, source_of("run", dict(table.runs), several=False, by_name=True)
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """What PATHs hold, for every command that takes them.
+
+    Attributes:
+        paths: one by one, as they were given.
+        sources: by the names of the options of `check`.
+        scores: the score tables, as one; None where there are none.
+        results: the golden files, as one; likewise.
+    """
+
+    paths: tuple[Any, ...]
+    readings: tuple[Reading, ...]
+    sources: Mapping[str, Any]
+    scores: GoldenTable | None
+    results: GoldenTable | None
+
+    def judged_runs(self) -> tuple[Any, Any]:
+        """The judgments and the runs."""
+        if self.scores is not None:
+            fault = "scores of systems, and no results to score"
+            raise InputError(fault, "compare takes scores: truerank compare FILE", where=self.readings[0].path)
+        if "qrels" not in self.sources:
+            fault = f"runs need judgments, and no file holds any: {kinds_of(self.readings)}"
+            raise InputError(fault, "give a file of judgments, or name it with --qrels")
+        if "run" not in self.sources:
+            fault = f"no file says what a system retrieved: {kinds_of(self.readings)}"
+            raise InputError(fault, "give a run, or name it with --run")
+        return self.sources["qrels"], self.sources["run"]
 
 
-def golden_parts(table: GoldenTable) -> dict[str, Any]:
-    """The judgments, runs and topics of a golden file by the names of their options, as files of this process."""
-    qrels, run = judged_runs(table)
-    texts = table.questions.drop_nulls("text").rename({"topic_id": "_id"})
-    if len(texts) < len(table.questions):
-        return {"qrels": qrels, "run": run}
-    name = table.name.partition(".")[0]
-    return {"qrels": qrels, "run": run, "topics": source_of("test", {name: texts}, several=False, by_name=False)}
-
-
-def nothing_to_check(readings: Sequence[Reading]) -> bool:
-    """Whether no file can be checked, alone or with others."""
-    return not any(one.kind in _CHECKED for one in readings)
-
-
-def sources_of(readings: Sequence[Reading], named: Mapping[str, Any]) -> dict[str, Any]:
-    """The sources of a check by the names of its options.
+def opened(paths: Any, columns: str = "", measure: str = "", **named: Any) -> Opened:
+    """Reads PATHs: the one door of all commands.
 
     Args:
-        named: what was named by an option, which wins.
+        paths: as in `read_as_given`; also one of them.
+        columns: see `read_golden`.
+        measure: see `read_golden`.
+        named: what was named by options of `check`, which wins; what is empty was not named.
+
+    Raises:
+        InputError: nothing in it can be checked, or a fault in one of the files.
     """
+    several = several_paths(paths)
+    readings = read_as_given(several, columns, measure)
+    if not any(one.kind in _CHECKED for one in readings):
+        remedy = "give a table of questions, runs and judgments, or name what the files are by options"
+        raise InputError(f"nothing in it can be checked: {kinds_of(readings)}", remedy, where=readings[0].path)
+    scores = [one.table for one in readings if one.table is not None and one.table.scores]
+    tables = [one.table for one in readings if one.table is not None and one.table.qrels is not None]
+    results = merged_tables(tables) if tables else None
+    named = {
+        name: one
+        for name, one in named.items()
+        if one is not None and not (isinstance(one, list | tuple | Mapping) and not one)
+    }
+    sources = {**_sources_of(readings, results, named), **named}
+    for one in readings:
+        if one.kind == "golden set":
+            sources = {**_of_golden_set(one), **sources}
+    return Opened(several, readings, sources, merged_tables(scores) if scores else None, results)
+
+
+def _of_golden_set(one: Reading) -> dict[str, Any]:
+    """The judgments and questions of a golden set, as files of this process."""
+    found = {} if one.numbers is None else {"qrels": one.source("qrels")}
+    if one.questions is not None and len(one.questions):
+        name = Path(one.path).name.partition(".")[0]
+        found["test"] = str(source_of("test", {name: one.questions}, several=False, by_name=False))
+    return found
+
+
+def several_paths(paths: Any) -> tuple[Any, ...]:
+    """PATHs as a tuple: a path, a frame or a mapping of columns is one of them, as is a list of mappings."""
+    paths = paths.collect() if isinstance(paths, pl.LazyFrame) else paths
+    single = isinstance(paths, str | Path | Mapping) or hasattr(paths, "columns")
+    single = single or (isinstance(paths, list) and bool(paths) and isinstance(paths[0], Mapping))
+    several = (paths,) if single else tuple(paths or ())
+    return tuple(str(path) if isinstance(path, Path) else path for path in several)
+
+
+def _golden_parts(table: GoldenTable) -> dict[str, Any]:
+    """The judgments, runs and topics of a golden file, as files of this process."""
+    qrels = source_of("qrels", table.qrels, several=False, by_name=False)
+    found = {"qrels": qrels, "run": source_of("run", dict(table.runs), several=False, by_name=True)}
+    texts = table.questions.drop_nulls("text").rename({"topic_id": "_id"})
+    if len(texts) == len(table.questions):
+        name = table.name.partition(".")[0]
+        found["test"] = source_of("test", {name: texts}, several=False, by_name=False)
+    return found
+
+
+def _sources_of(readings: Sequence[Reading], results: GoldenTable | None, named: Mapping[str, Any]) -> dict[str, Any]:
+    """The sources of a check by the names of its options; what was named by an option wins."""
     found: dict[str, Any] = {}
     options: Mapping[Kind, str] = {
         "test set": "test", "questions": "test", "judgments": "qrels", "documents": "docs",
@@ -522,19 +714,22 @@ def sources_of(readings: Sequence[Reading], named: Mapping[str, Any]) -> dict[st
         judged = next(one for one in readings if one.kind == "judgments")
         fault = f"two readings: the judgments are in {judged.path}, or in {tests[0].path}"
         raise InputError(fault, "say which with --qrels, and leave the other out")
-    runs = [one.source("run") for one in readings if one.kind == "run"]
-    golden = [one for one in readings if one.table is not None and one.table.qrels is not None]
-    if golden and not named.get("qrels"):
+    ranked = [one for one in readings if one.kind == "run"]
+    names = unique_names([parse(one.name or one.path) for one in ranked])
+    for one in tests[:1]:
+        folder = Path(one.path)
+        if formats.qrels_file(folder) is not None and "qrels" not in named:
+            found["qrels"] = one.path
+        if formats.corpus_file(folder, missing_ok=True) is not None and not {"docs"} & {*found, *named}:
+            found["docs"] = one.path
+    runs = {name: one.source("run") for name, one in zip(names, ranked, strict=True)}
+    if results is not None and "qrels" not in named:
         if "qrels" in found or runs:
-            fault = f"two readings: {golden[0].path} is a golden file, and there are judgments or runs too"
+            fault = f"two readings: {results.name} is a golden file, and there are judgments or runs too"
             raise InputError(fault, "give one of them")
-        parts = golden_parts(merged_tables([one.table for one in golden if one.table is not None]))
-        found |= {"test" if name == "topics" else name: part for name, part in parts.items()}
+        found |= _golden_parts(results)
     if runs:
         found["run"] = runs
-        if not (tests or found.get("qrels") or named.get("qrels") or named.get("test")):
-            fault = f"runs need judgments, and no file holds any: {kinds_of(readings)}"
-            raise InputError(fault, "give a file of judgments, or name it with --qrels")
     return found
 
 

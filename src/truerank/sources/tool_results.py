@@ -164,8 +164,8 @@ def graded(value: Any, why: str = "") -> ToolResult | None:
     # A table has much the same keys in every row; a document that is retrieved for every topic is not a column.
     few = len(set.union(*keys)) <= 2 * max(map(len, keys))
     if len(keys) > 1 and set.intersection(*keys) and few:
-        return None if not why else _told(value, why)
-    return _told(value, why)
+        return None if not why else told_numbers(value, why)
+    return told_numbers(value, why)
 
 
 def _is_report(value: Any) -> bool:
@@ -180,7 +180,8 @@ def _is_report(value: Any) -> bool:
     return all(map(_is_number, numbers)) and all(NAMES_OF_MEASURES.fullmatch(str(name)) for name in names)
 
 
-def _told(value: Mapping[str, Mapping[str, float]], why: str) -> ToolResult:
+def told_numbers(value: Mapping[str, Mapping[str, float]], why: str = "") -> ToolResult:
+    """Numbers by topic and document as judgments where they may be grades, as a run elsewhere."""
     whole = all(isinstance(cell, int) and cell <= _HIGHEST_GRADE for row in value.values() for cell in row.values())
     if whole:
         return ToolResult("judgments", why or "whole numbers by topic and document", value)

@@ -57,10 +57,10 @@ from truerank.core.rules import SEVERITIES, RuleChoice
 from truerank.errors import OptionError
 from truerank.measures.document_placebo import RankedDocuments, Unseen, document_placebos
 from truerank.measures.magnitudes import proportion
-from truerank.measures.scoring import named_runs
+from truerank.measures.scoring import has_runs, named_runs
 from truerank.near_duplicates import Sketches, keep, within
 from truerank.near_duplicates.shingles import Shingles
-from truerank.options import Flag, Labels, Out, Resampling, Scoring, Workers, command
+from truerank.options import Columns, Flag, Labels, Out, Resampling, Scoring, Workers, command
 from truerank.records import Document
 from truerank.sources.benchmarks import recognised
 from truerank.sources.documents import open_documents
@@ -169,7 +169,8 @@ def _item_lines(
 def audit(
     parts: Parts = Parts(),
     *,
-    table: Annotated[Any, Flag(metavar="FILE", positional=True, reads=str)] = None,
+    paths: Annotated[Any, Flag(metavar="PATH…", positional=True, reads=list[str])] = (),
+    columns: Columns = "",
     options: CollectionOptions = CollectionOptions(),
     choice: RuleChoice = RuleChoice(),
     shingles: Shingles = Shingles(),
@@ -186,8 +187,9 @@ def audit(
 
     Args:
         parts: what is audited.
-        table: instead of `qrels`, `topics` and `run`: a table of questions with what was expected and what systems
-            retrieved.
+        paths: beside options: what `check` takes, such as a BEIR folder, a table of questions with what was expected,
+            or judgments, topics, documents and runs in any form.
+        columns: what the columns of tables are, where their names do not say; see `check`.
         options: what is looked for.
         shingles: what counts as nearly the same text.
         scoring: how runs are scored.
@@ -215,11 +217,15 @@ def audit(
 
     Source: Bernstein and Zobel (CIKM 2005); Fröbe et al. (ECIR 2020).
     """
-    if table is not None:
-        from truerank.sources.golden import read_golden
-        from truerank.sources.recognition import golden_parts
+    files = None
+    if has_runs(paths):
+        from truerank.sources.recognition import opened
 
-        parts = replace(parts, **golden_parts(read_golden(table)))
+        files = opened(
+            paths, columns, options.measures, qrels=parts.qrels, run=parts.run, docs=parts.docs, test=parts.topics
+        )
+        sources = dict(files.sources)
+        parts = replace(parts, topics=sources.pop("test", None), **sources)
     if not {"qrels", "docs", "topics"} & parts.given:
         raise OptionError("qrels", "nothing to audit", "give `qrels`, `docs` or `topics`")
     choice.check(kinds())
@@ -229,10 +235,11 @@ def audit(
     progress = progress or Quiet()
     if out is None:
         with TemporaryDirectory() as folder:
-            return audited(Job(Path(folder), open_engine(work.engine, work.workers), progress))
+            found = audited(Job(Path(folder), open_engine(work.engine, work.workers), progress))
+            return found if files is None else found.read_from(files.readings)
     inputs = inputs_of(
-        table=table, qrels=parts.qrels, docs=parts.docs, topics=parts.topics, train=parts.train, asked=parts.asked,
-        previous=parts.previous,
+        table=files and files.paths, qrels=parts.qrels, docs=parts.docs, topics=parts.topics, train=parts.train,
+        asked=parts.asked, previous=parts.previous,
         judged_again=parts.judged_again or None,
         previous_qrels=parts.previous_qrels,
         run=list(named_runs(parts.run).values()) if "run" in parts.given else None, labels=judged.labels,
@@ -244,7 +251,7 @@ def audit(
         found = audited(Job(job.unfinished(), open_engine(work.engine, work.workers), progress))
         found = replace(found, folder=job.folder)
         publish(found, job)
-    return found
+    return found if files is None else found.read_from(files.readings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,10 +300,10 @@ def _audited(
     # Everything small is opened first, so that a fault in it costs no pass over the documents.
     said = _answers(judged)
     judgments = None if parts.qrels is None else read_judgments(parts.qrels)
-    previous = None if parts.previous_qrels is None else usable(read_judgments(parts.previous_qrels))
+    previous = None if parts.previous_qrels is None else usable(read_judgments(parts.previous_qrels))[0]
     topics = None if parts.topics is None else read_topic_table(parts.topics)
     runs = _runs(parts.run) if "run" in parts.given else {}
-    pairs = None if judgments is None else usable(judgments)
+    pairs = None if judgments is None else usable(judgments)[0]
     wanted = any(choice.takes(kinds()[kind]) for kind in ("echo", "echo-above-people"))
     overlap = _overlap(parts, topics, pairs, scoring.rel, options.seed) if wanted else None
     relevant = None if pairs is None or topics is None else pairs.filter(pl.col("relevance") >= scoring.rel)
@@ -375,7 +382,7 @@ def _upright(
     if len(swapped := swapped_rows(judgments.frame, topics, documents)):
         pairs = frozenset(swapped.select("topic_id", "doc_id").iter_rows())
         judgments = replace(judgments, frame=upright(judgments.frame, pairs).drop("turned"))
-    return judgments, usable(judgments)
+    return judgments, usable(judgments)[0]
 
 
 def _runs(given: Any) -> dict[str, pl.DataFrame]:
@@ -592,7 +599,7 @@ def _cleaned(material: _Material, found: Sequence[Instances]) -> CollectionChang
     if not len(changes) and not rules.representatives:
         return None
     return CollectionChange(
-        usable(material.judgments), after.select("topic_id", "doc_id", "relevance"), rules.representatives
+        usable(material.judgments)[0], after.select("topic_id", "doc_id", "relevance"), rules.representatives
     )
 
 

@@ -15,7 +15,7 @@ from truerank.measures.equivalence import Combine, combined_grade
 from truerank.records import Qrel
 from truerank.sources.grammar import SourceSpec, parse
 from truerank.sources.notebook import frame_of
-from truerank.sources.qrels import QREL_SCHEMA, qrel_frames, qrel_lines
+from truerank.sources.qrels import QREL_SCHEMA, highest_grades, qrel_frames, qrel_lines
 from truerank.text.identifiers import folded, what_differs
 
 #: A grade that so few judgments have, and that is more than twice the highest of the others, is off the scale.
@@ -94,9 +94,9 @@ def _table(
     return JudgmentTable(frame, refused, spec)
 
 
-def usable(table: JudgmentTable) -> pl.DataFrame:
-    """The judgments as most programs read them: one row for each pair, of several the last; as in `QREL_SCHEMA`."""
-    return table.frame.select(list(QREL_SCHEMA)).unique(["topic_id", "doc_id"], keep="last", maintain_order=True)
+def usable(table: JudgmentTable) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """The judgments as they count, one row for each pair, and what has to be said of others; see `highest_grades`."""
+    return highest_grades(table.frame.select(list(QREL_SCHEMA)))
 
 
 def judgment_instances(table: JudgmentTable, rel: int = 1, grades: Collection[int] = ()) -> Iterator[Instances]:
@@ -105,7 +105,7 @@ def judgment_instances(table: JudgmentTable, rel: int = 1, grades: Collection[in
     yield instances("broken-row", table.broken, len(frame) + len(table.broken))
     yield from _repeats(frame)
     yield from _grades(frame, rel, grades)
-    pairs = usable(table)
+    pairs, _ = usable(table)
     for kind, column in (("alike-document-ids", "doc_id"), ("alike-topic-ids", "topic_id")):
         yield _alike(kind, column, pairs[column].unique(maintain_order=True))
     yield _twins(pairs, rel)

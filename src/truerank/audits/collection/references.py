@@ -77,7 +77,7 @@ def unreachable(found: Collection[Instances]) -> frozenset[str]:
 _DEPTH: Final = 10
 #: The kinds of findings on runs, by what the files show.
 _RUN_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "odd-scores": ("rising-scores", "constant-scores"),
+    "odd-scores": ("rising-scores", "constant-scores", "constant-ranks"),
     "odd-origin": ("rows-of-another-run", "no-order", "other-numbers", "other-index", "misplaced-run", "failed-topics"),
     "judgments-in-run": ("relevant-by-rank", "judgments-in-sight", "own-relevant", "judgments-of-one-run"),
 }

@@ -255,6 +255,14 @@ def _lacking(files: Files) -> Iterable[RunFault]:
     """Judged topics that one of the two runs lacks, and lists of one run that end above the cutoff of the measure."""
     judged = frozenset(files.judged)
     own = {name: judged & frozenset(files.lists[name].topics) for name in files.pair}
+    answered = [topics | files.empty.get(name, frozenset()) for name, topics in own.items()]
+    if all(own.values()) and not frozenset.intersection(*answered):
+        split = " and ".join(f"{len(topics):,d} judged topics are in {name}" for name, topics in own.items())
+        yield RunFault(
+            "no-common-topics", "", "fault", frozenset(), f"{split}, and none of them in both.",
+            "Give results of the same topics, with the same ids.",
+        )  # fmt: skip
+        return
     for name, other in (files.pair, files.pair[::-1]):
         lacking = own[other] - own[name] - files.empty.get(name, frozenset())
         if lacking and own[name]:
@@ -323,6 +331,14 @@ def _lone_lists(files: Files, name: str, stubs: pl.Series) -> frozenset[str]:
     return failed if len(failed) >= _SAME and chance <= _CHANCE else frozenset()
 
 
+def _by_score(files: Files, name: str) -> dict[str, list[str]]:
+    """The first results of each topic as trec_eval orders them."""
+    rows = files.judged_lists[name].select("topic_id", "doc_id", "score")
+    keys = ["topic_id", pl.col("score").cast(pl.Float32), "doc_id"]
+    ordered = rows.sort(keys, descending=[False, True, True]).group_by("topic_id", maintain_order=True)
+    return dict(ordered.agg(pl.col("doc_id").head(files.depth)).iter_rows())
+
+
 def _alike(files: Files) -> Iterable[RunFault]:
     """Two runs whose first results are the same for all topics, or for nearly all."""
     lists = []
@@ -340,10 +356,13 @@ def _alike(files: Files) -> Iterable[RunFault]:
     if one == other:
         return
     if not differing:
+        ways = [_by_score(files, name) for name in files.pair]
+        unlike = sum(ways[0].get(topic) != ways[1].get(topic) for topic in shared)
+        ties = f", written twice; by their scores, and ids where these are equal, {unlike:,d} topics have other results"
         yield RunFault(
             "identical-runs", "", "fault", frozenset(),
             f"{one} and {other} return the same first {files.depth} results for all {len(shared):,d} topics: they are "
-            "one and the same run.",
+            f"one and the same run{ties if unlike else ''}.",
             "Give the runs of two systems.",
         )  # fmt: skip
     elif len(differing) < len(shared) / 2:
