@@ -27,7 +27,7 @@ from truerank.sources.golden_cells import (
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, no_expected, only_one
 from truerank.sources.golden_rows import GoldenRows, first_names, json_cell
 from truerank.sources.golden_scores import check_judged_answers, check_places, check_rows, score_roles
-from truerank.sources.golden_shapes import with_lists
+from truerank.sources.golden_shapes import is_share, with_lists
 from truerank.sources.golden_words import (
     ANSWER,
     DOCUMENT,
@@ -324,7 +324,7 @@ def _expected(table: GoldenRows, names: Sequence[str], taken: set[str]) -> str |
         words = set(words_of(name))
         if name in taken or words & RETRIEVED or words & SCORES:
             continue
-        if words & {"grade", "grades"} or joined(name) in QUESTION:
+        if words & {"grade", "grades"} or joined(name) in QUESTION or is_share(table, name):
             continue
         wanted, reference = words & WANTED, words & REFERENCE
         if (wanted or reference) and words & ANSWER:
