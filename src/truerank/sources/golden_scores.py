@@ -395,10 +395,10 @@ def _no_questions(name: str, cells: Sequence[str]) -> str:
     """What rows are, by the name of a column and its cells; empty for questions."""
     count, words = len(cells), set(words_of(name))
     known = bool(called([name], QUESTION | ID)) and joined(name) not in _ANY
-    if not known and words & GROUPS and words_of(name)[-1] not in QUESTION:
-        return "groups of questions"
     if what := group_of(cells):
         return what
+    if not known and words & GROUPS and words_of(name)[-1] not in QUESTION:
+        return "groups of questions"
     numbered = words & QUESTION and words & ID
     if known or numbered or "id" in words or not words or list(map(number_of, cells)) == [*range(count)]:
         return ""
