@@ -388,8 +388,10 @@ def _copies(files: Files) -> Iterable[RunFault]:
         results = {topic: f"{text}\n{held.get(topic, ('',))[0]}" for topic, text in results.items()}
         often = Counter(results.values())
         results = {topic: text for topic, text in results.items() if often[text] > 1}
-    # Short lists may be the same by chance, of two questions with one answer.
-    results = {topic: text for topic, text in results.items() if not texts or counts[topic] > _SAME}
+    # Short lists may be the same by chance, of some questions with one answer.
+    alike = sum(counts[topic] > _SAME for topic in results)
+    least = 0 if not texts else _SAME if 4 * alike >= len(judged) else 2 * _SAME
+    results = {topic: text for topic, text in results.items() if counts[topic] > least}
     keys = {
         topic: [key for key in (("text", texts.get(topic)), ("results", results.get(topic))) if key[1]]
         for topic in judged
