@@ -649,6 +649,14 @@ def _of_golden_set(one: Reading) -> dict[str, Any]:
     return found
 
 
+def brought_by(folder: Path) -> tuple[str, ...]:
+    """What a BEIR folder has beside its queries, by the names of the options."""
+    if not folder.is_dir():
+        return ()
+    qrels = ("qrels",) if formats.qrels_file(folder) is not None else ()
+    return (*qrels, "docs") if formats.corpus_file(folder, missing_ok=True) is not None else qrels
+
+
 def several_paths(paths: Any) -> tuple[Any, ...]:
     """PATHs as a tuple: a path, a frame or a mapping of columns is one of them, as is a list of mappings."""
     paths = paths.collect() if isinstance(paths, pl.LazyFrame) else paths
@@ -693,11 +701,7 @@ def _sources_of(readings: Sequence[Reading], results: GoldenTable | None, named:
     ranked = [one for one in readings if one.kind == "run"]
     names = unique_names([parse(one.name or one.path) for one in ranked])
     for one in tests[:1]:
-        folder = Path(one.path)
-        if formats.qrels_file(folder) is not None and "qrels" not in named:
-            found["qrels"] = one.path
-        if formats.corpus_file(folder, missing_ok=True) is not None and not {"docs"} & {*found, *named}:
-            found["docs"] = one.path
+        found = dict.fromkeys(brought_by(Path(one.path)), one.path) | found
     runs = {name: one.source("run") for name, one in zip(names, ranked, strict=True)}
     if results is not None and "qrels" not in named:
         if "qrels" in found or runs:
