@@ -47,7 +47,7 @@ from truerank.sources.grammar import parse, unique_names
 from truerank.sources.lines import numbered_lines
 from truerank.sources.mteb_results import counted_splits, is_mteb_result, read_mteb_results, task_scores
 from truerank.sources.notebook import source_of
-from truerank.sources.qrels import read_qrels_frame
+from truerank.sources.qrels import qrel_frames
 from truerank.sources.rows import parquet_frames
 from truerank.sources.tool_results import graded, is_numbers, told_numbers, tool_result
 from truerank.text.printable import and_more, listed
@@ -186,21 +186,21 @@ def _of_small_corpus(paths: Sequence[Path]) -> dict[str, Reading]:
     Where most documents are retrieved for every topic, a run looks like scores of systems, one for each question.
     """
     objects = {}
-    for path in paths:
-        if path.suffix == ".json" and path.is_file() and path.stat().st_size <= _SMALL:
-            # What is wrong with a file is said where it is read.
-            with contextlib.suppress(InputError):
-                objects[str(path)] = json_file(path)
-    objects = {path: value for path, value in objects.items() if is_numbers(value)}
+    for path in paths if len(paths) > 1 else ():
+        # What is wrong with a file is said where it is read.
+        with contextlib.suppress(InputError, OSError):
+            if path.suffix == ".json" and path.stat().st_size <= _SMALL and is_numbers(value := json_file(path)):
+                objects[str(path)] = value
     told = {path: result for path, value in objects.items() if (result := graded(value)) is not None}
     doubtful = {path: told_numbers(value) for path, value in objects.items() if path not in told}
     if not doubtful:
         return {}
     judged = [frozenset[str]().union(*one.numbers.values()) for one in told.values() if one.kind == "judgments"]
     for path in paths:
-        other = path.is_file() and str(path) not in objects
-        if other and (one := _ranking(path, _sample(path))) and one.kind == "judgments":
-            judged.append(frozenset(read_qrels_frame(one.path)["doc_id"]))
+        with contextlib.suppress(InputError, OSError):
+            one = None if str(path) in objects else _ranking(path, _sample(path))
+            if one is not None and one.kind == "judgments":
+                judged.append(frozenset(pl.concat(qrel_frames(one.path))["doc_id"]))
     whole = [one for one in doubtful.values() if one.kind == "judgments"]
     if not judged and len(whole) == 1 and len(doubtful) > 1:
         judged = [frozenset[str]().union(*whole[0].numbers.values())]
@@ -375,6 +375,8 @@ def _golden_set(source: Any, columns: str) -> Reading | None:
     remarks = [*table.remarks]
     if again := len(keys) - len(ids):
         remarks.append(f"{again} rows repeat a question, and add what they expect to it")
+    if empty := sum(not own for own in numbers.values()):
+        remarks.append(f"{empty} questions expect nothing, and count in no score")
     if prose:
         remarks.append(f"what is expected in '{half.content}' are texts, which are not looked for without results")
     if others:
