@@ -6,7 +6,7 @@ import contextlib
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -352,10 +352,15 @@ def _golden_set(source: Any, columns: str) -> Reading | None:
     if half is None or half.roles.expected is None or half.roles.system or half.roles.rank:
         return None
     table, roles = half.table, half.roles
+    distinct = {name: len(set(own)) for name, own in half.keys().items()}
+    if roles.question and roles.identifier and distinct[roles.identifier] < distinct[roles.question]:
+        # It names groups of questions.
+        roles = replace(roles, identifier=None)
     kept = {roles.identifier, roles.question, roles.grade, half.content}
-    others = [name for name in result_columns(table, half.content) if name not in kept]
+    others = [name for name in table.names if name not in kept and table.filled(name)]
     documents = frozenset[str]().union(*(lists_of(table, half.content) or ()))
-    if any(is_lists(table, name) or vocabulary(table, name) & documents for name in others):
+    possible = set(result_columns(table, half.content)).intersection(others)
+    if any(is_lists(table, name) or vocabulary(table, name) & documents for name in possible):
         return None
     column = roles.identifier or roles.question or ""
     keys = [
