@@ -20,13 +20,13 @@ from truerank.errors import InputError
 from truerank.judging.labels import open_judgments
 from truerank.records import Document
 from truerank.sources import open_queries, read_topics
-from truerank.sources.instances import open_instances
 from truerank.text.normalising import normalise
 from truerank_lab.cli import main
 from truerank_lab.instances import draws as stages
 from truerank_lab.instances import open_built
 from truerank_lab.instances.document_queries import divided, write_queries
 from truerank_lab.instances.draws import Excluded, QueryKeys, scan
+from truerank_lab.instances.filled import open_instances
 from truerank_lab.instances.training_queries import Leak, spread, verified_leaks
 
 

@@ -15,9 +15,10 @@ import truerank_lab
 from small_rankers import instances, pairs, vocabulary
 from truerank.errors import InputError
 from truerank.rankers.base import Pair, open_ranker
-from truerank.sources.instances import Instance, open_instances
+from truerank.sources.instances import Instance
 from truerank.work.kept import record
 from truerank_lab.cli import main
+from truerank_lab.instances.filled import open_instances
 from truerank_lab.rankers import fitting
 from truerank_lab.rankers.fitting import CHECKPOINT, fit
 from truerank_lab.rankers.knrm import Knrm

@@ -35,9 +35,12 @@ SPREAD: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 def mixed(values: Hashes) -> Hashes:
     """Each value with all bits depending on all bits (the finaliser of SplitMix64; Steele et al., 2014)."""
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB)
-    return values ^ (values >> np.uint64(31))
+    values = values ^ (values >> np.uint64(30))
+    values *= np.uint64(0xBF58_476D_1CE4_E5B9)
+    values ^= values >> np.uint64(27)
+    values *= np.uint64(0x94D0_49BB_1331_11EB)
+    values ^= values >> np.uint64(31)
+    return values
 
 
 def among(values: NDArray[Any], ascending: NDArray[Any]) -> Flags:

@@ -122,6 +122,9 @@ def load_yaml(
     try:
         loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
+        if (twice := _repeated_key(node)) is not None:
+            fault = f"'{twice.value}' occurs twice"
+            raise InputError(fault, "give each key once", where=place, line=twice.start_mark.line + 1)
         return None if node is None else read(loader, node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -140,6 +143,25 @@ def load_yaml(
     finally:
         if loader is not None:
             loader.dispose()
+
+
+def _repeated_key(node: Any) -> Any:
+    """The node of a key that its mapping has already, in any depth; None where there is none."""
+    seen, todo = set(), [node]
+    while todo:
+        place = todo.pop()
+        parts = place.value if isinstance(getattr(place, "value", None), list) else []
+        if id(place) in seen:
+            continue
+        seen.add(id(place))
+        pairs = [part for part in parts if isinstance(part, tuple)]
+        keys: set[tuple[str, str]] = set()
+        for key, _ in pairs:
+            if isinstance(key.value, str) and (key.tag, key.value) in keys:
+                return key
+            keys |= {(key.tag, str(key.value))}
+        todo += [value for _, value in pairs] or parts
+    return None
 
 
 def load_toml(data: bytes | str, place: str | Path, *, remedy: str = _REMEDY) -> dict[str, Any]:

@@ -96,8 +96,8 @@ def test_the_claim_is_that_of_the_named_runs_or_of_the_best() -> None:
     assert (named.system, named.baseline, named.comparisons) == ("good", "third", 2)
     with pytest.raises(OptionError, match="there is no run 'other'"):
         truerank.check(qrels=grades, run=runs, baseline="other")
-    with pytest.raises(OptionError, match=r"^measure: unknown measure: 'ndcg_10'. it is written nDCG@10"):
-        truerank.check(qrels=grades, run=runs, measure="ndcg_10")
+    with pytest.raises(OptionError, match=r"^measure: unknown measure: 'ndgc'. did you mean nDCG"):
+        truerank.check(qrels=grades, run=runs, measure="ndgc")
     opposite = truerank.check(qrels=grades, run=runs, baseline="good", system="plain")
     told = opposite.answer("policies")
     assert (opposite.conclusion.word, told.word) == ("DOES NOT HOLD", "SAME SIGN")

@@ -253,3 +253,25 @@ def test_documents_are_looked_up_in_parts_and_keep_the_order_of_the_collection(
     some = pl.Series(["elsewhere", *(f"d{one}" for one in sorted(ids[:wanted]))])
     found = inquiry.ids_among(str(docs), some)
     assert found.to_list() == [f"d{one}" for one in ids[:wanted]]
+
+
+@pytest.mark.parametrize(
+    ("forms", "length", "counted"),
+    [
+        (("How do I reset option {}?", "how do I reset  option {}", "“How do I reset option {}”"), 3, True),
+        (("How do I reset option {}?", "Option {}: what makes it as new", "undo changes of {}"), 4, True),
+        (("How do I reset option {}?", "What is option {} for?"), 2, False),
+    ],
+)
+def test_questions_that_ask_the_same_count_once(forms: tuple[str, ...], length: int, *, counted: bool) -> None:
+    draw = random.Random(3)
+    rows = []
+    for at in range(12):
+        old, new = ([f"{name}{at}-{number}" for number in range(length)] for name in "on")
+        (old if at in (2, 5) else new if draw.random() < 0.7 else [""])[0] = f"kb-{at}"
+        cells = {"expected": f"kb-{at}", "old": ";".join(old), "new": ";".join(new)}
+        rows += [{"question": form.format(at), **cells} for form in forms]
+    found = truerank.check(rows, system="new")
+    assert found.base is not None and found.base.topics == 12 * len(forms)
+    assert (found.repaired is not None and found.repaired.topics == 12) is counted
+    assert ("copies of another one" in " ".join(found.conclusion.repairs)) is counted

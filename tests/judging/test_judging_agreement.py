@@ -354,3 +354,24 @@ def test_versions_of_the_transfer_scheme(tmp_path: Path) -> None:
     path = written_csv(tmp_path / "t.csv", ["query_id", "doc_id", "label", "annotator"], said)
     shares = {part.definition.name: part.scores["percentage"].value for part in agreement(path, resamples=0).compared}
     assert shares == pytest.approx({"label-set": 0, "V1": 1, "V2": 1 / 3, "mean-label": shares["mean-label"]})
+
+
+@pytest.mark.parametrize("form", ["beside", "below"])
+def test_labels_of_people_and_models_beside_each_other(form: str, tmp_path: Path) -> None:
+    names = ("NONE", "PARTIAL", "FULL")
+    labels = [(f"a{n:03d}", names[n % 3], names[n % 3 if n % 7 else (n + 1) % 3]) for n in range(42)]
+    rows = ["answer_id,human,llm_judge", *(",".join(row) for row in labels)]
+    if form == "below":
+        long = (f"{item},{who},{label}" for item, *own in labels for who, label in zip("mj", own, strict=True))
+        rows = ["item,annotator,label", *long]
+    (tmp_path / "labels.csv").write_text("\n".join(rows) + "\n")
+    ratings = read_ratings([tmp_path / "labels.csv"])
+    assert len(ratings.units) == 42 and len(ratings.ratings) == 84
+    if form == "beside":
+        assert [(one.name, one.role) for one in ratings.annotators] == [("human", "person"), ("llm_judge", "model")]
+    # Texts that only one column has are no labels.
+    (tmp_path / "texts.csv").write_text(
+        "answer_id,mood,topic_type\n" + "".join(f"a{n},m{n % 3},k{n % 2}\n" for n in range(9))
+    )
+    with pytest.raises(InputError, match="no column or key 'label'"):
+        read_ratings([tmp_path / "texts.csv"])

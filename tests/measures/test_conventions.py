@@ -61,6 +61,7 @@ class Plain:
             "second-half": lines[len(lines) // 2 :],
             "without-first-line": lines[1:],
             "without-last-line": lines[:-1],
+            "lost-1": [line for line in lines if line[2] != 1],
             "retrieved": [line for line in lines if line[1] in dict(run.get(line[0], []))],
         }.get(names.get("judgments", ""), lines)
         qrels = {t: {d: g for own, d, g in cut if own == t} for t in dict.fromkeys(line[0] for line in cut)}
@@ -119,6 +120,7 @@ class Plain:
             "from-2": 0 if grade == 1 else grade,
             "exactly-one": 0 if grade > 1 else grade,
             "raised": grade + 1,
+            "reversed": max(g for own in self.qrels.values() for g in own.values()) + 1 - grade if grade > 0 else grade,
         }
         return absent if doc not in self.qrels[topic] else changed.get(how, grade)
 
@@ -134,6 +136,7 @@ class Plain:
             "of-run": own,
             "union": [*every, *(t for t in own if t not in every)],
             "first-half": every[: len(every) // 2],
+            "first-5": every[:5],
             "second-half": every[len(every) // 2 :],
             "without-first": every[1:],
             "without-last": every[:-1],
@@ -145,7 +148,7 @@ class Plain:
             gained, off = (self.names.get(name, "") for name in ("gain", "discount"))
             if is_ideal:
                 gained, off = ("" if name.endswith("-run-only") else name for name in (gained, off))
-            values = [2.0**g - 1 if gained else g for g in grades]
+            values = [g**2 if gained == "squared" else 2.0**g - 1 if gained else g for g in grades]
             by: dict[str, Callable[[int], float]] = {
                 "": lambda n: math.log2(n + 1),
                 "offset": lambda n: math.log2(n + 2),
@@ -163,8 +166,9 @@ class Plain:
             "retrieved": sorted(shown, reverse=True)[:cutoff],
             "retrieved-cut": sorted(shown[:cutoff], reverse=True),
             "uncut": every,
+            "results": every[: len(shown[:cutoff])],
             "ones": [max(self.grade(t, d) for t in self.qrels for d in self.qrels[t])] * (cutoff or 14),
-        }[self.names.get("ideal", "")]
+        }[self.names.get("ideal", "results" if self.names.get("gain") == "elasticsearch" else "")]
         best = gain(ideal, is_ideal=True)
         return gain(shown[:cutoff]) / best if best > 0 else 0.0
 
@@ -239,7 +243,8 @@ COMPARED: dict[str, Callable[[float], Any]] = {
 
 
 CODES = [
-    "", "gain.exponential", "discount.jarvelin", "discount.offset", "ideal.retrieved", "ideal.retrieved-cut",
+    "", "gain.squared", "gain.elasticsearch", "ideal.results", "grades.reversed", "topics.first-5", "judgments.lost-1",
+    "gain.exponential", "discount.jarvelin", "discount.offset", "ideal.retrieved", "ideal.retrieved-cut",
     "ideal.uncut", "ideal.ones", "divisor.capped", "divisor.retrieved", "divisor.cutoff", "divisor.returned",
     "divisor.hit", "level.2", "level.3", "grades.binary", "grades.shifted", "grades.negative", "unjudged.left-out",
     "topics.in-run", "topics.with-relevant", "topics.in-run-with-relevant", "topics.with-retrieved", "topics.of-run",

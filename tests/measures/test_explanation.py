@@ -57,6 +57,67 @@ def test_single_causes_with_five_digits(code: str, tmp_path: Path) -> None:
     assert first(rounded)[0] == "AMBIGUOUS"
 
 
+@pytest.mark.parametrize(
+    "code", ["gain.squared", "grades.reversed", "topics.first-10", "judgments.lost-2", "run.cut-3"]
+)
+def test_mistakes_with_two_measures_of_which_one_need_not_change(code: str, tmp_path: Path) -> None:
+    qrels, run = files(tmp_path)
+    reported = tuple(score(tmp_path, measure, code, digits=5) for measure in ("nDCG@10", "AP"))
+    assert first(explain(qrels, run, ExplainOptions(reported=reported))) == ("EXPLAINED", code)
+
+
+def test_elasticsearch_cuts_the_ideal_ranking_at_the_number_of_results(tmp_path: Path) -> None:
+    """By its own figures: 7 / 7, and 3 / (7 + 3 / log2(3))."""
+    (tmp_path / "a.qrels").write_text("q1 0 a 3\nq1 0 b 3\nq2 0 d 3\nq2 0 e 2\n")
+    (tmp_path / "a.run").write_text("q1 Q0 a 1 3 x\nq2 Q0 e 1 3 x\nq2 Q0 z 2 2 x\n")
+    options = ExplainOptions(reported=("nDCG@10=0.6687",))
+    found = explain(str(tmp_path / "a.qrels"), str(tmp_path / "a.run"), options)
+    assert first(found) == ("EXPLAINED", "gain.elasticsearch")
+
+
+def test_scores_may_have_been_sorted_as_texts(tmp_path: Path) -> None:
+    (tmp_path / "a.qrels").write_text("".join(f"q{n} 0 d1 {n % 3}\nq{n} 0 d9 1\n" for n in range(9)))
+    rows = (f"q{n} Q0 d{d} {12 - d} {12 - d + n / 100:.2f} x\n" for n in range(9) for d in range(1, 12))
+    (tmp_path / "a.run").write_text("".join(rows))
+    reported = tuple(score(tmp_path, measure, "ties.text", digits=5) for measure in ("nDCG@5", "AP"))
+    found = explain(str(tmp_path / "a.qrels"), str(tmp_path / "a.run"), ExplainOptions(reported=reported))
+    assert first(found)[1] == "ties.text"
+
+
+def test_copies_make_scores_above_one_which_are_not_per_cent(tmp_path: Path) -> None:
+    (tmp_path / "a.qrels").write_text("q1 0 a 1\nq1 0 b 1\nq1 0 c 1\nq2 0 c 1\n")
+    (tmp_path / "a.run").write_text(
+        "".join(f"{q} Q0 {d} {n} {9 - n} x\n" for q, d in (("q1", "a"), ("q2", "c")) for n in (1, 2))
+    )
+    sides = str(tmp_path / "a.qrels"), str(tmp_path / "a.run")
+    found = explain(*sides, ExplainOptions(reported=("R@5=1.3333", "RR=1.0000")))
+    assert first(found)[1] == "run.duplicates" and "per cent" not in found.verdict.sentence
+    assert "R@5 33.3 (read as per cent)" in explain(*sides, ExplainOptions(reported=("R@5=33.3",))).verdict.sentence
+
+
+def test_digits_that_were_cut_off_are_said_and_shares_hold_what_the_page_promises(tmp_path: Path) -> None:
+    qrels, run = files(tmp_path)
+    for codes in ((), ("gain.exponential",)):
+        exact = float(score(tmp_path, "nDCG@10", *codes, digits=12).partition("=")[2])
+        cut, rounded = f"{int(exact * 1e5) / 1e5:.5f}", f"{exact:.5f}"
+        found = explain(qrels, run, ExplainOptions(reported=(f"nDCG@10={cut}",)))
+        assert ("cut off instead of rounded" in found.verdict.sentence) == (cut != rounded)
+    for digits in (4, 5):
+        for code in ("ties.input", "topics.of-run", "grades.binary", "ideal.uncut"):
+            found = explain(qrels, run, ExplainOptions(reported=(score(tmp_path, "nDCG@10", code, digits=digits),)))
+            if found.verdict.word == "EXPLAINED":
+                assert found.frames["causes"]["share"][0] >= 0.8
+
+
+def test_a_measure_that_did_not_change_is_evidence(tmp_path: Path) -> None:
+    """A cut-off of the other measure is excluded, a gain is not."""
+    qrels, run = files(tmp_path)
+    reported = (score(tmp_path, "nDCG@10", "gain.exponential", digits=5), score(tmp_path, "P@10", digits=5))
+    found = explain(qrels, run, ExplainOptions(reported=reported))
+    assert first(found) == ("EXPLAINED", "gain.exponential")
+    assert all("topics" not in code for code in found.frames["causes"]["code"])
+
+
 def test_pairs_with_two_measures(tmp_path: Path) -> None:
     qrels, run = files(tmp_path)
     codes = ("topics.in-run", "run.first-lost")

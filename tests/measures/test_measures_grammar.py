@@ -29,6 +29,26 @@ def test_each_is_taken_once_and_spelled_one_way() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("texts", "name"),
+    [
+        ("hit@5 hit_rate@5 HIT_RATE@5 hitrate@5 accuracy@5 ACCURACY@5 success_5 hit_rate_at_5 HR@5", "Success@5"),
+        ("mrr MRR recip_rank Mrr mean_reciprocal_rank", "RR"),
+        ("mrr@10 MRR@10 mrr_at_10 mrr_10", "RR@10"),
+        ("recall@5 RECALL@5 Recall@5 recall_5 r@5", "R@5"),
+        ("precision@5 p@5 P_5 Precision@5", "P@5"),
+        ("map MAP ap Mean_Average_Precision", "AP"),
+        ("map@100 map_cut_100", "AP@100"),
+        ("ndcg@10 NDCG@10 ndcg_cut_10 ndcg_at_10 ndcg_10", "nDCG@10"),
+        ("num_rel_ret", "NumRelRet"),
+        ("set_recall SET_R", "SetR"),
+        ("rprec R_prec R_Precision", "Rprec"),
+    ],
+)
+def test_usual_names_are_taken_whatever_their_case(texts: str, name: str) -> None:
+    assert [str(measure) for measure in parse_measures(texts)] == [name]
+
+
 def test_every_name_of_ir_measures_is_known() -> None:
     for name, measure in ir_measures.measures.registry.items():
         if not any(info.required and key not in measure.params for key, info in measure.SUPPORTED_PARAMS.items()):
@@ -40,10 +60,9 @@ def test_every_name_of_ir_measures_is_known() -> None:
     ("text", "message"),
     [
         ("", "no measure"),
-        ("ndcg@10", "it is written nDCG"),
-        ("ndcg_cut_10", "here it is written nDCG@k"),
-        ("recip_rank", "here it is written RR"),
-        ("ndcg_10", "it is written nDCG@10"),
+        ("Accuracy@5", r"two readings: 'Accuracy@5'. write Success@5 .*, Accuracy\(cutoff=5\)"),
+        ("hit_rate", r"write Success@k"),
+        ("recall@k", "a parameter is missing or wrong"),
         ("nDGC@10", "did you mean nDCG"),
         ("something", "such as nDCG@10"),
         ("P", r"write P@k"),

@@ -144,7 +144,7 @@ def test_too_little_memory_has_a_code_of_its_own(tmp_path: Path) -> None:
     file = tmp_path / "bomb.csv.gz"
     with gzip.open(file, "wb", compresslevel=1) as stream:
         for _ in range(1500):
-            stream.write(b"a" * (1 << 20))
+            stream.write((b"a" * 1023 + b"\n") * 1024)
     done = subprocess.run(
         [sys.executable, "-m", "truerank", "check", file], capture_output=True, text=True, check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1700 << 20, resource.RLIM_INFINITY)),

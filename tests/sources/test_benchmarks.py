@@ -11,8 +11,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import truerank
 from places import ROOT, real
@@ -63,36 +61,6 @@ def test_an_equal_copy_in_any_order() -> None:
     assert found.page in found.note() and "not as in" not in found.note()
 
 
-@given(
-    st.integers(0, 6), st.integers(0, 6), st.integers(0, 6), st.integers(0, 3), st.integers(0, 3), st.integers(0, 999)
-)
-def test_few_differences_are_counted(gone: int, new: int, other: int, lost: int, more: int, seed: int) -> None:
-    draw = random.Random(seed)
-    chosen = draw.sample(sorted(BASE), gone + other)
-    copy: Rows = {pair: grade for pair, grade in BASE.items() if pair not in chosen[:gone]}
-    copy |= {pair: BASE[pair] + 1 for pair in chosen[gone:]}
-    copy |= {(draw.choice(sorted(TOPICS)), f"new{number}"): 1 for number in range(new)}
-    topics = TOPICS - set(draw.sample(sorted(TOPICS), lost)) | {f"other{number}" for number in range(more)}
-    found = recognised(topics, frame(copy), GALLERY)
-    assert found is not None and found.name == "Made"
-    # Two keys may share all their cells: then nothing is counted, and nothing is said to be exact.
-    assert found.judgments is not None and (found.judgments == (gone, new, other, True) or not found.judgments.exact)
-    assert found.topics is not None and (found.topics == (lost, more, 0, True) or not found.topics.exact)
-    if not (found.judgments.exact and found.topics.exact):
-        return
-    assert all(str(count) in found.note() for count in (gone, new, other, lost, more) if count)
-
-
-def test_few_differences_are_nearly_always_read() -> None:
-    read = 0
-    for seed in range(100):
-        draw = random.Random(seed)
-        gone = set(draw.sample(sorted(BASE), 12))
-        found = recognised(None, frame({pair: grade for pair, grade in BASE.items() if pair not in gone}), GALLERY)
-        read += found is not None and found.judgments == CopyDifference(12, 0)
-    assert read >= 97
-
-
 @pytest.mark.parametrize(("what", "keep"), [("missing", 0.6), ("added", 1.5), ("changed", 1.0)])
 def test_many_differences_are_estimated(what: str, keep: float) -> None:
     base = rows_of(200, 100)
@@ -132,7 +100,7 @@ def test_topic_ids_alone() -> None:
         return None if found is None else found.name
 
     assert name(TOPICS) == "Made"
-    assert name(TOPICS - {"q7"}) == "Made"
+    assert name(TOPICS - {"q7"}) is None
     # Ids that are numbered through are those of many sets, and so are those of two benchmarks.
     numbered = {str(number) for number in range(1, 51)}
     assert name(numbered, [entry(numbered, None)]) is None
@@ -145,10 +113,10 @@ def test_topic_ids_alone() -> None:
 def test_the_file_holds_hashes_and_counts_only() -> None:
     text = (ROOT / "src/truerank/sources/benchmarks.json").read_text(encoding="utf-8")
     known = json.loads(text)["benchmarks"]
-    assert len(text) < 200_000
+    assert len(text) < 100_000
     assert {key for one in known for key in one} == {"page", "name", "version", "tasks", "topics", "judgments"}
     parts = [part for one in known for part in (one["topics"], one["judgments"]) if part]
-    assert {key for part in parts for key in part} <= {"count", "hash", "sums", "sample"}
+    assert {key for part in parts for key in part} <= {"count", "hash", "sample"}
     gallery = json.loads((ROOT / "docs/gallery/gallery.json").read_text(encoding="utf-8"))["benchmarks"]
     assert {one["page"] for one in known} <= {one["page"] for one in gallery}
 
@@ -174,7 +142,7 @@ def test_real_sets_are_recognised(qrels: str, topics: str, page: str, tmp_path: 
         kept = [*lines][3:]
     (tmp_path / "copy.qrels").write_text("".join(kept), encoding="utf-8")
     (known,) = truerank.collection.audit(qrels=tmp_path / "copy.qrels").facts["gallery"]
-    assert known["judgments"]["missing"] == 3 and known["judgments"]["exact"] and known["topics"] is None
+    assert known["judgments"]["missing"] == 3 and not known["judgments"]["exact"] and known["topics"] is None
 
 
 @pytest.mark.shared

@@ -242,7 +242,6 @@ def test_score_tables(tmp_path: Path) -> None:
     ("head", "rows", "fault"),
     [
         (("id", "gold", "top_1", "top_2"), [("q", "d1", "d1", "d2"), ("r", "d2", "d3", "d2")], "places of one system"),
-        (("question", "gold", "rank_a", "rank_b"), [("q", "d1", 1, 2)], "the lower is better"),
         (("question", "a", "b"), [("q", 0.5, 120), ("r", 0.4, 90)], "different scales"),
         (("question", "a", "b"), [("q", 0.5, 0.1), ("r", 0.4, ""), ("s", 0.4, "")], "fewer than half"),
         (("question", "gold", "retrieved_chunks"), [("q", "a.md", "a.md#1;b.md#2")], "without what follows '#'"),

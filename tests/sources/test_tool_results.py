@@ -136,5 +136,5 @@ def test_means_are_not_taken_for_runs_and_measures_by_topic_not_for_means(tmp_pa
         with pytest.raises(InputError, match="means over all topics"):
             read_as_given([place])
     place.write_text(json.dumps({f"q{n}": {"map": n / 9, "ndcg_cut_10": n / 8} for n in range(5)}))
-    with pytest.raises(InputError, match="score=map"):
+    with pytest.raises(InputError, match="choose one: --measure map"):
         read_as_given([place])

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from truerank.errors import InputError
 from truerank.vectors.encoders import CachedEncoder, Encoder
-from truerank.vectors.encoders.cache import publish_folder, user_cache_folder
+from truerank.vectors.encoders.cache import publish_folder
 from truerank.vectors.encoders.graph_encoder import fingerprint, same_length_batches, to_unit_length
+from truerank.work.kept import user_cache_folder
 
 
 def test_longest_first_and_cut_at_the_limit() -> None:

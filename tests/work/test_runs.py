@@ -249,3 +249,13 @@ def test_a_folder_of_blocks_is_ours_or_refused(tmp_path: Path) -> None:
     # A run that was stopped finds its blocks again.
     with run("x", out=tmp_path / "y") as job:
         assert (job.claim_folder("kept") / "block").is_file()
+
+
+def test_what_an_earlier_run_wrote_and_this_one_does_not_is_gone(tmp_path: Path) -> None:
+    for names in (("a.txt", "parts/b.txt"), ("a.txt",)):
+        (tmp_path / "mine.txt").write_text("mine")
+        with run("track report", out=tmp_path) as job:
+            for name in names:
+                job.text(name, "written")
+    left = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
+    assert left == ["a.txt", "manifest.json", "mine.txt"]

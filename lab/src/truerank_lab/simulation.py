@@ -21,9 +21,9 @@ from truerank.options import Flag, Range, command
 from truerank.records import Input
 from truerank.sources import read_qrels_frame, read_run_frame, read_topics
 from truerank.sources.inputs import inputs_of
-from truerank.sources.instances import open_instances
 from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import run as started
+from truerank_lab.instances.filled import open_instances
 
 _NAME: Final = "simulate"
 _PRESET: Final = "anserini"

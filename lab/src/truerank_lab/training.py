@@ -18,10 +18,10 @@ from truerank.rankers.base import RANKERS, RankerSpec, Runtime
 from truerank.records import Input
 from truerank.sources.documents import open_documents
 from truerank.sources.inputs import inputs_of
-from truerank.sources.instances import InstanceSource, open_instances
 from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
+from truerank_lab.instances.filled import FilledInstances, open_instances
 from truerank_lab.rankers.fitting import Fitted, fit
 from truerank_lab.rankers.recipes import Recipe, recipe_named, usual_recipe
 
@@ -70,7 +70,7 @@ class InstanceTexts(Options):
 @command
 def train(
     model: Annotated[str, Flag(metavar="NAME|DIR")],
-    instances: Annotated[str | InstanceSource, Flag(metavar="SRC", reads=str)],
+    instances: Annotated[str | FilledInstances, Flag(metavar="SRC", reads=str)],
     out: Annotated[str | Path, Flag(metavar="DIR", reads=Path)],
     *,
     recipe: Annotated[str | Recipe | None, Flag(metavar="NAME", reads=str)] = None,
@@ -175,7 +175,7 @@ def drawn_ranker(
     return kind.create(vocabulary, runtime, seed=seed, **{**preset, **settings})
 
 
-def _texts(source: InstanceSource) -> Iterator[str]:
+def _texts(source: FilledInstances) -> Iterator[str]:
     """The distinct documents of the instances, told apart by their hashes."""
     seen: set[bytes] = set()
     for instance in source:

@@ -131,7 +131,10 @@ _MISPLACED: Final[Mapping[str, str]] = {
     "other collection": "do not fit their topics",
 }
 #: Notes that the answer says in any case.
-_SAID: Final = ("repeated-pairs", "unjudged-topics", "unanswered-topics", "nearly-identical-runs", "shared-lists")
+_SAID: Final = (
+    "judgments-of-one-run", "repeated-pairs", "unjudged-topics", "unanswered-topics", "nearly-identical-runs",
+    "shared-lists",
+)  # fmt: skip
 #: Null rankers by what they rank; one that scores less is none to speak of.
 _FLOORS: Final = {
     "collection": "the best list that never reads the query",

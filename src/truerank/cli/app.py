@@ -117,14 +117,14 @@ def _called(words: list[str], program: Program) -> Any:
     """Calls the command that the words name."""
     from cyclopts import CycloptsError
 
-    from truerank.cli.building import app_for, install_completion
+    from truerank.cli.building import called, install_completion
 
     if words[:1] == ["--install-completion"]:
         return install_completion(words[1:], program)
     rare = "--help-all" in words
     words = ["--help" if word == "--help-all" else word for word in words]
     try:
-        return app_for(words, program, rare=rare)(words)
+        return called(words, program, rare=rare)
     except CycloptsError as error:
         name = program.command(words)
         place = f"{program.name} {name}" if name else program.name

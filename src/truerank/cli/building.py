@@ -7,6 +7,7 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final, get_args
 
@@ -31,6 +32,10 @@ _OWN: Final = Group("Options", sort_key=0)
 _WIDTH: Final = 76
 #: Options from which on a command shows the rare ones with `--help-all` only.
 _MANY: Final = 20
+#: Words from which on repeated options are given to cyclopts as one, and what stands between their values then: no
+#: argument of a process can hold it.
+_FEW_WORDS: Final = 100
+_BETWEEN: Final = "\0"
 #: Characters of a value in a message.
 _LONGEST: Final = 40
 
@@ -68,6 +73,47 @@ def app_for(words: Sequence[str], program: Program = TRUERANK, *, every: bool = 
                 _stub(), name=last, sort_key=place, group=_panel_of(name, program), help=sentence_of(name, program)
             )
     return root
+
+
+def called(words: Sequence[str], program: Program = TRUERANK, *, rare: bool = False) -> Any:
+    """Calls the command that the words name."""
+    name = program.command(words)
+    several: dict[str, str] = {}
+    if name is not None and len(words) > _FEW_WORDS:
+        options = (option for option in command_at(name, program.commands[name]).options if option.reads == list[str])
+        several = {flag: option.name for option in options for flag in option.flags}
+    return app_for(words, program, rare=rare)(_joined(words, several))
+
+
+def _joined(words: Sequence[str], several: Mapping[str, str]) -> list[str]:
+    """The words with the values of options that may be repeated in one: cyclopts' time grows with the square of them.
+
+    Args:
+        several: the names of such options by their flags.
+    """
+    options = words[: words.index("--")] if "--" in words else words
+    kept: list[list[str]] = []
+    places: dict[str, list[str]] = {}
+    following = iter(options)
+    for word in following:
+        flag, equals, value = word.partition("=")
+        name = several.get(flag, "")
+        values = [value] if equals else [*islice(following, 1)] if name else []
+        if not name or not values or values[0].startswith("-"):
+            # What begins with a hyphen is cyclopts' to judge; later values stay behind it.
+            kept += [[word], *([] if equals else [[value] for value in values])]
+            places.pop(name, None)
+        elif name in places:
+            places[name] += values
+        else:
+            places[name] = values
+            kept += [[flag], values]
+    return [*map(_BETWEEN.join, kept), *words[len(options) :]]
+
+
+def _separate(_: Any, tokens: Sequence[Any]) -> list[str]:
+    """The values that `_joined` made one."""
+    return [value for token in tokens for value in token.value.split(_BETWEEN)]
 
 
 def install_completion(words: Sequence[str], program: Program = TRUERANK) -> None:
@@ -292,6 +338,8 @@ def _parameter(option: Option, panels: Sequence[str], shown: bool) -> inspect.Pa
         described["metavar"] = option.metavar
     if option.reads is Path:
         described["converter"] = _path
+    elif option.reads == list[str]:
+        described["converter"] = _separate
     elif option.reads in (int, float, list[int]):
         described["converter"] = functools.partial(_numbers, option)
     # What is left out stays None: the default is the function's own.

@@ -32,6 +32,7 @@ from truerank.lexical.index import (
     Longs,
     RunBuffer,
     SortedRun,
+    manifest_hash,
     term_flags,
 )
 from truerank.lexical.presets import DEFAULT_PRESET, PresetName, analyser_of
@@ -538,12 +539,8 @@ def _checked(ids: list[str], documents: DocumentSource) -> list[str]:
 
 def kept_index(source: str, folder: Path, analyser: Analyser, progress: Progress) -> Index:
     """The index that unfinished work keeps; built where it is not there, or not as it was built."""
-    try:
-        index = Index(folder)
-        if index.is_intact():
-            return index
-    except InputError:
-        pass
+    with contextlib.suppress(InputError):
+        return Index(folder)
     shutil.rmtree(folder, ignore_errors=True)
     return build_index(source, folder, analyser=analyser, progress=progress)
 
@@ -577,7 +574,7 @@ def _write_manifest(folder: Path, documents: DocumentSource, task: BlockTask) ->
         "fields": {part.name: list(part.parts) for part in task.fields},
         "files": {path.name: {"bytes": path.stat().st_size, "sha256": hash_file(path)} for path in files},
     }
-    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps({**manifest, "sha256": manifest_hash(manifest)}, indent=2, ensure_ascii=False) + "\n"
     (folder / "manifest.json").write_text(text, encoding="utf-8")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,9 +21,13 @@ from truerank.lexical.analysis import Analyser
 from truerank.loading import json_file
 from truerank.records import Document
 from truerank.work.artifacts import digest, hash_file
+from truerank.work.kept import user_cache_folder
 
 KIND: Final = "truerank index"
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
+_DAMAGED: Final = ("not as it was written", "build the index again")
+#: Nanoseconds after which a file system gives another change another time.
+_SETTLED: Final = 2_000_000_000
 #: What a term is made of: ASCII letters and digits, 2 to 20 of them; letters only, 2 or more; digits only.
 WORD, LETTERS, NUMBER = 1, 2, 4
 #: In the notation of Rust's `regex`.
@@ -36,6 +42,17 @@ def term_flags(terms: pl.Series) -> NDArray[np.uint8]:
     return flags
 
 
+def _opened(path: Path) -> NDArray[Any]:
+    # A plain view: slices of a memmap are memmaps, which cost microseconds each.
+    mapped = np.load(path, mmap_mode="r") if path.suffix == ".npy" else np.memmap(path, np.uint8, "r")
+    return mapped.view(np.ndarray)
+
+
+def _array(name: str) -> cached_property[NDArray[Any]]:
+    """An array of an index, opened when it is asked for."""
+    return cached_property(lambda index: _opened(index.folder / name))
+
+
 class Index(Result, shown_in="truerank.lexical.report"):
     """An inverted index with document vectors, read from its folder.
 
@@ -44,23 +61,26 @@ class Index(Result, shown_in="truerank.lexical.report"):
         manifest: what it was built from and how.
         analyser: how its texts became terms.
         fields: the names of its fields.
+        lengths: the number of terms in each document's fields, shape (documents, fields).
+        ranks: where each document stands among all in the ascending order of their ids, shape (documents,).
+        flags: what each term is made of, see `term_flags`; shape (terms,).
+        totals: how often each term is in each field of the collection, shape (terms, fields).
+        starts: where the postings of each term begin, shape (terms + 1,).
 
     Args:
         folder: written by `build_index`.
 
     Raises:
-        InputError: no index there, one of another version, or files that are missing or cut off.
+        InputError: no index there, one of another version, or a file that is not as it was written.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self.manifest: Mapping[str, Any] = _manifest(self.folder)
-        for name, file in self.manifest["files"].items():
-            path = self.folder / name
-            if not path.is_file() or path.stat().st_size != file["bytes"]:
-                raise InputError(f"the index lacks {name}, or it is cut off", "build it again", where=self.folder)
+        _check_files(self.folder, self.manifest)
         self.analyser = Analyser.from_json(self.manifest["analyser"])
         self.fields: tuple[str, ...] = tuple(self.manifest["fields"])
+        self._numbers: dict[str, int] = {}
 
     def __repr__(self) -> str:
         return f"Index({str(self.folder)!r})"
@@ -68,11 +88,6 @@ class Index(Result, shown_in="truerank.lexical.report"):
     def __len__(self) -> int:
         """The number of documents."""
         return len(self._document_starts) - 1
-
-    def is_intact(self) -> bool:
-        """Whether every file is what was written; reads all of them."""
-        files = self.manifest["files"].items()
-        return all(hash_file(self.folder / name) == file["sha256"] for name, file in files)
 
     @staticmethod
     def is_index(folder: Path) -> bool:
@@ -93,31 +108,6 @@ class Index(Result, shown_in="truerank.lexical.report"):
         return len(self._term_starts) - 1
 
     @cached_property
-    def lengths(self) -> NDArray[np.int32]:
-        """The number of terms in each document's fields, shape (documents, fields)."""
-        return self._array("documents.lengths")
-
-    @cached_property
-    def ranks(self) -> NDArray[np.int32]:
-        """Where each document stands among all in the ascending order of their ids, shape (documents,)."""
-        return self._array("documents.ranks")
-
-    @cached_property
-    def flags(self) -> NDArray[np.uint8]:
-        """What each term is made of, see `term_flags`; shape (terms,)."""
-        return self._array("terms.flags")
-
-    @cached_property
-    def totals(self) -> NDArray[np.int64]:
-        """How often each term is in each field of the collection, shape (terms, fields)."""
-        return self._array("terms.totals")
-
-    @cached_property
-    def starts(self) -> NDArray[np.int64]:
-        """Where the postings of each term begin, shape (terms + 1,)."""
-        return self._array("postings.starts")
-
-    @cached_property
     def by_rank(self) -> NDArray[np.int32]:
         """The documents in the ascending order of their ids, shape (documents,)."""
         order = np.empty(len(self), np.int32)
@@ -133,19 +123,19 @@ class Index(Result, shown_in="truerank.lexical.report"):
 
     def term(self, number: int) -> str:
         """The term with this number; terms are numbered in the order of their code points."""
-        return self._text(self._term_bytes(number))
+        return self._term_bytes(number).decode()
 
     def doc_id(self, number: int) -> str:
         """The id of the document with this number; documents are numbered in the order of the collection."""
         starts = self._document_starts
-        return self._text(bytes(self._document_bytes[starts[number] : starts[number + 1]]))
+        return bytes(self._document_bytes[starts[number] : starts[number + 1]]).decode()
 
     def doc_ids(self, numbers: Sequence[int] | NDArray[Any]) -> list[str]:
         """The ids of documents."""
         chosen = np.asarray(numbers, np.int64)
         starts, data = self._document_starts, self._document_bytes.data
         begins, ends = starts[chosen].tolist(), starts[chosen + 1].tolist()
-        return [self._text(data[a:b]) for a, b in zip(begins, ends, strict=True)]
+        return [str(data[a:b], "utf-8") for a, b in zip(begins, ends, strict=True)]
 
     def postings(self, term: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """The documents that hold a term, ascending, and how often in each field, shape (documents, fields)."""
@@ -182,63 +172,20 @@ class Index(Result, shown_in="truerank.lexical.report"):
             "bytes": sum(file["bytes"] for file in self.manifest["files"].values()),
         }
 
-    def _array(self, name: str) -> NDArray[Any]:
-        # A plain view: slices of a memmap are memmaps, which cost microseconds each.
-        path = self.folder / f"{name}.npy"
-        try:
-            array: NDArray[Any] = np.load(path, mmap_mode="r").view(np.ndarray)
-        except (ValueError, EOFError, SyntaxError) as error:
-            raise InputError(f"damaged ({error})", "build the index again", where=path) from error
-        return array
-
-    def _text(self, raw: bytes | memoryview) -> str:
-        try:
-            return str(raw, "utf-8")
-        except UnicodeDecodeError as error:
-            raise InputError(f"damaged ({error})", "build the index again", where=self.folder) from error
-
-    def _bytes(self, name: str) -> NDArray[np.uint8]:
-        return np.memmap(self.folder / name, np.uint8, "r").view(np.ndarray)
-
-    @cached_property
-    def _document_starts(self) -> NDArray[np.int64]:
-        return self._array("documents.starts")
-
-    @cached_property
-    def _document_bytes(self) -> NDArray[np.uint8]:
-        return self._bytes("documents.bin")
-
-    @cached_property
-    def _term_starts(self) -> NDArray[np.int64]:
-        return self._array("terms.starts")
-
-    @cached_property
-    def _all_terms(self) -> NDArray[np.uint8]:
-        return self._bytes("terms.bin")
-
-    @cached_property
-    def _posting_documents(self) -> NDArray[np.int32]:
-        return self._array("postings.documents")
-
-    @cached_property
-    def _posting_counts(self) -> NDArray[Any]:
-        return self._array("postings.counts")
-
-    @cached_property
-    def _vector_starts(self) -> NDArray[np.int64]:
-        return self._array("vectors.starts")
-
-    @cached_property
-    def _vector_terms(self) -> NDArray[np.int32]:
-        return self._array("vectors.terms")
-
-    @cached_property
-    def _vector_counts(self) -> NDArray[Any]:
-        return self._array("vectors.counts")
-
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {}
+    lengths = _array("documents.lengths.npy")
+    ranks = _array("documents.ranks.npy")
+    flags = _array("terms.flags.npy")
+    totals = _array("terms.totals.npy")
+    starts = _array("postings.starts.npy")
+    _document_starts = _array("documents.starts.npy")
+    _term_starts = _array("terms.starts.npy")
+    _posting_documents = _array("postings.documents.npy")
+    _posting_counts = _array("postings.counts.npy")
+    _vector_starts = _array("vectors.starts.npy")
+    _vector_terms = _array("vectors.terms.npy")
+    _vector_counts = _array("vectors.counts.npy")
+    _document_bytes = _array("documents.bin")
+    _all_terms = _array("terms.bin")
 
     def _term_bytes(self, number: int) -> bytes:
         return bytes(self._all_terms[self._term_starts[number] : self._term_starts[number + 1]])
@@ -265,16 +212,52 @@ def _manifest(folder: Path) -> Mapping[str, Any]:
     remedy = "give the folder that 'truerank index --out' wrote"
     if not path.is_file():
         raise InputError("no index there", remedy, where=folder)
-    manifest = json_file(path, remedy)
+    try:
+        manifest = json_file(path)
+    except InputError as error:
+        raise InputError(error.fault, _DAMAGED[1], where=path) from error
     if not isinstance(manifest, dict) or manifest.get("kind") != KIND:
-        raise InputError("no manifest of an index", remedy, where=path)
+        raise InputError("no manifest of an index", f"{remedy}, or {_DAMAGED[1]}", where=path)
     if manifest.get("version") != FORMAT_VERSION:
         raise InputError(
             f"an index of version {manifest.get('version')}, not {FORMAT_VERSION}",
             "build it again with this version of truerank",
             where=folder,
         )
+    if manifest.get("sha256") != manifest_hash(manifest):
+        raise InputError(*_DAMAGED, where=path)
     return manifest
+
+
+def manifest_hash(manifest: Mapping[str, Any]) -> str:
+    """The hash of all that a manifest says, which it holds, too."""
+    return digest({key: value for key, value in manifest.items() if key != "sha256"})
+
+
+def _check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Compares the files with their hashes, unless that was done since the last change of one of them.
+
+    What was compared is remembered in the user's cache folder: an index need not be writable. Where nothing can be
+    remembered, all files are read each time.
+    """
+    files: Mapping[str, Mapping[str, Any]] = manifest["files"]
+    found = {name: path.stat() for name in files if (path := folder / name).is_file()}
+    times = [(file.st_mtime_ns, file.st_ctime_ns) for file in found.values()]
+    stands = [(file.st_size, file.st_ino, *both) for file, both in zip(found.values(), times, strict=True)]
+    state = digest([manifest["sha256"], list(found), stands])
+    memory = user_cache_folder() / "checked" / digest(str(folder.resolve()))[:32]
+    with contextlib.suppress(OSError):
+        if memory.read_bytes() == state.encode():
+            return
+    for name, file in files.items():
+        path = folder / name
+        if name not in found or found[name].st_size != file["bytes"] or hash_file(path) != file["sha256"]:
+            raise InputError(*_DAMAGED, where=path)
+    # A change within the tick of the clock in which a file was written would not show.
+    if time.time_ns() - max(map(max, times)) > _SETTLED:
+        with contextlib.suppress(OSError):
+            memory.parent.mkdir(parents=True, exist_ok=True)
+            memory.write_text(state, encoding="ascii")
 
 
 Ints = NDArray[np.int32]

@@ -41,6 +41,9 @@ _CUTOFFS: Final = (1, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 #: Decimals of scores, and topics of a batch, that are tried.
 _DIGITS: Final = (1, 2, 3, 4)
 _BATCHES: Final = (8, 16, 32, 64, 128, 256)
+_TOPICS: Final = (5, 10, 20, 25, 50, 100, 200, 250, 500, 1000)
+#: Lengths to which ids may have been cut: the longest ones that change which ids are one.
+_LENGTHS: Final = 4
 _FAMILIES: Final = ("nDCG", "AP", "RR", "P", "R", "Success", "Rprec")
 #: Dimensions that change which documents are ranked how, and by which judgments.
 _FORMS: Final = ("gain", "discount", "ideal", "divisor", "precision")
@@ -304,6 +307,7 @@ class ConventionScorer:
         written = _written(ids, judged)
         fits: dict[str, bool] = {
             "grades.binary": highest > 1,
+            "grades.reversed": highest > 1,
             "grades.negative": int(qrels["relevance"].min() or 0) < 0,  # type: ignore[arg-type]
             "run.own-document": bool((run["topic_id"] == ids).any()),
             "run.case": written["case"] or bool(judged.str.contains("[A-Z]").any()),
@@ -316,29 +320,29 @@ class ConventionScorer:
             "average.subtasks": 1 < len({*map(_part, qrels["topic_id"].unique())}) <= topics / 2,
         }
         fits |= dict.fromkeys(("run.passages-best", "run.passages-first", "run.passages-sum"), written["passages"])
+        upper, depths = min(highest, 4) + 1, [number for number in _CUTOFFS if 3 < number < most]
+        grades = qrels["relevance"].unique().sort().to_list()
+        numbers: dict[str, Sequence[int]] = {
+            "level.K": range(1, upper), "grades.binary-K": range(2, upper), "grades.from-K": range(2, upper),
+            "judgments.lost-K": [grade for grade in grades if 0 <= grade < upper and len(grades) > 1],
+            "cutoff.K": _CUTOFFS, "cut.K": _CUTOFFS, "cut.capped-K": _CUTOFFS, "run.depth-K": depths,
+            "run.rows-K": depths, "run.cut-K": _lengths(judged), "ties.digits-K": _DIGITS,
+            "average.batches-K": [size for size in _BATCHES if size < topics],
+            "topics.first-K": [number for number in _TOPICS if number < topics],
+        }  # fmt: skip
+        names: dict[str, Sequence[str]] = {
+            "family.NAME": _FAMILIES, "system.FILE": [name for name in self._runs if name],
+            "judgments.FILE": [name for name in self._qrels if name not in ("", "previous")],
+        }  # fmt: skip
         for code, choice in _declared().items():
-            if code == "level.K":
-                yield from (_numbered(code, level) for level in range(1, min(highest, 4) + 1))
-            elif code in ("grades.binary-K", "grades.from-K"):
-                yield from (_numbered(code, level) for level in range(2, min(highest, 4) + 1))
-            elif code in ("cutoff.K", "cut.K", "cut.capped-K"):
-                yield from (_numbered(code, number) for number in _CUTOFFS)
-                if code == "cutoff.K":
-                    yield replace(choice, name="none", says="no cut-off", number=0)
-            elif code == "ties.digits-K":
-                yield from (_numbered(code, digits) for digits in _DIGITS)
-            elif code == "average.batches-K":
-                yield from (_numbered(code, size) for size in _BATCHES if size < topics)
-            elif code == "family.NAME":
-                yield from (_numbered(code, 0, name) for name in _FAMILIES)
-            elif code in ("run.depth-K", "run.rows-K"):
-                yield from (_numbered(code, number) for number in _CUTOFFS if 3 < number < most)
-            elif code == "judgments.FILE":
-                yield from (_numbered(code, 0, name) for name in self._qrels if name not in ("", "previous"))
-            elif code == "system.FILE":
-                yield from (_numbered(code, 0, name) for name in self._runs if name)
+            if code in numbers:
+                yield from (_numbered(code, number) for number in numbers[code])
+            elif code in names:
+                yield from (_numbered(code, 0, name) for name in names[code])
             elif fits.get(code, True):
-                yield choice
+                yield replace(choice, number=highest) if code == "grades.reversed" else choice
+            if code == "cutoff.K":
+                yield replace(choice, name="none", says="no cut-off", number=0)
 
     def forget(self) -> None:
         """Frees what was made for the conventions so far."""
@@ -394,14 +398,17 @@ class ConventionScorer:
             qrels = qrels.with_columns(pl.col("topic_id").replace_strict(of))
             qrels = qrels.sort(pl.col("topic_id").replace_strict(order), maintain_order=True)
         name = "" if run is None else run.name
-        if name in ("case", "integer", "prefix"):
-            changed = _IDS[name](pl.col("doc_id"))
+        if run is not None and _respells(name):
+            doc = pl.col("doc_id")
+            changed = doc.str.slice(0, run.number) if run.number else _IDS[name](doc)
             results, qrels = results.with_columns(changed), qrels.with_columns(changed)
         elif name.startswith("passages"):
             results = _documents(results, name)
         elif name == "appended":
             results = _appended(results, qrels)
-        if judgments is not None and judgments.name in _LINES:
+        if judgments is not None and judgments.name.startswith("lost-"):
+            qrels = qrels.filter(pl.col("relevance") != judgments.number)
+        elif judgments is not None and judgments.name in _LINES:
             first, past = _LINES[judgments.name](len(qrels))
             qrels = qrels[first:past]
         elif judgments is not None and judgments.name == "retrieved":
@@ -411,7 +418,7 @@ class ConventionScorer:
         return results, qrels
 
     def _judged(self, ranked: Sequence[Alternative | None]) -> _Judged:
-        ids = ranked[1] if ranked[1] is not None and ranked[1].name in _IDS else None
+        ids = ranked[1] if ranked[1] is not None and _respells(ranked[1].name) else None
         system = ranked[0] if ranked[2] is not None and ranked[2].name == "retrieved" else None
         return self._once(("judged", system, ids, ranked[2]), lambda: self._made_judged((system, ids, ranked[2])))  # type: ignore[no-any-return]
 
@@ -519,6 +526,8 @@ class ConventionScorer:
             elif rule.endswith("-of-run"):
                 lost = own[0 if "first" in rule else -1]
                 kept &= np.array([topic != lost for topic in judged.topics])
+            elif rule.removeprefix("first-").isdecimal():
+                kept[int(rule.removeprefix("first-")) :] = False
             elif rule.endswith("-half"):
                 middle = len(kept) // 2
                 kept[slice(middle, None) if rule == "first-half" else slice(middle)] = False
@@ -581,9 +590,21 @@ def _documents_of(ids: pl.Series) -> pl.Series:
     return ids.str.replace(_PASSAGE.pattern, "")
 
 
+def _respells(name: str) -> bool:
+    """Whether a choice writes ids otherwise."""
+    return name in _IDS or name.startswith("cut-")
+
+
+def _lengths(judged: pl.Series) -> list[int]:
+    """The longest lengths that make some of the judged ids one, and not all."""
+    longest = int(judged.str.len_chars().max() or 0)  # type: ignore[arg-type]
+    counts = ((length, judged.str.slice(0, length).n_unique()) for length in range(longest - 1, 0, -1))
+    return [length for length, count in counts if 1 < count < len(judged)][:_LENGTHS]
+
+
 def _changes(name: str) -> bool:
     """Whether a choice changes what a run holds, and not only which of its rows count."""
-    return name in _IDS or name.startswith("passages") or name == "appended"
+    return _respells(name) or name.startswith("passages") or name == "appended"
 
 
 def _appended(run: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
@@ -658,6 +679,7 @@ _GRADES: Final[Mapping[str, Callable[[Grades, int], Grades]]] = {
     "exactly": lambda plain, _: np.where(plain > 1, 0, plain),
     "shifted": lambda plain, _: np.where(plain > 0, plain - 1, plain),
     "raised": lambda plain, _: np.where(plain >= 0, plain + 1, plain),
+    "reversed": lambda plain, highest: np.where(plain > 0, highest + 1 - plain, plain),
 }
 
 
@@ -699,6 +721,13 @@ _DISCOUNTS: Final[Mapping[str, Callable[[Floats], Floats]]] = {
 }
 
 
+_GAINS: Final[Mapping[str, Callable[[Floats], Floats]]] = {
+    "": lambda grade: grade,
+    "squared": np.square,
+    **dict.fromkeys(("exponential", "elasticsearch"), lambda grade: np.exp2(grade) - 1),
+}
+
+
 class _Shown(NamedTuple):
     """What a measure scores: grades by topic and rank, the judged grades best first, and the choices by dimension.
 
@@ -733,7 +762,7 @@ class _Shown(NamedTuple):
         rank = np.arange(1, grades.shape[1] + 1, dtype=np.float64)
         names = {name: self.names[name].removesuffix("" if ideal else "-run-only") for name in ("gain", "discount")}
         discount = _DISCOUNTS.get(names["discount"], _DISCOUNTS[""])(rank)
-        gains = np.exp2(plain) - 1 if names["gain"] == "exponential" else plain
+        gains = _GAINS.get(names["gain"], _GAINS[""])(plain)
         if tied is not None:
             groups = tied.ravel()
             gains = (np.bincount(groups, gains.ravel()) / np.maximum(1, np.bincount(groups)))[tied]
@@ -756,12 +785,18 @@ def _ndcg(shown: _Shown) -> Pair:
         "retrieved": lambda: _best_first(shown.grades)[:, : shown.cutoff],
         "retrieved-cut": lambda: _best_first(shown.results),
         "uncut": lambda: shown.ideal,
+        "results": lambda: np.where(
+            np.arange(shown.ideal[:, : shown.cutoff].shape[1]) < (shown.results > _ABSENT).sum(axis=1)[:, None],
+            shown.ideal[:, : shown.cutoff],
+            0,
+        ),
         "ones": lambda: np.full(
             (len(shown.grades), shown.cutoff or shown.ideal.shape[1]), max(1, int(shown.ideal.max())), np.int64
         ),
     }
     above = shown.gain(shown.results) if shown.tied is None else shown.gain(shown.grades, shown.tied)
-    return above, shown.gain(ideals[shown.names["ideal"]](), ideal=True)
+    ideal = shown.names["ideal"] or ("results" if shown.names["gain"] == "elasticsearch" else "")
+    return above, shown.gain(ideals[ideal](), ideal=True)
 
 
 def _ap(shown: _Shown) -> Pair:

@@ -58,6 +58,9 @@ _PAIR: Final = 0.5
 #: The weight of digits that were cut off.
 _TRUNCATED: Final = 0.1
 _FEW_DIGITS: Final = 0.0005
+#: Scores up to it may count something more than once; larger ones are per cent.
+_HIGHEST: Final = 2
+_CUT_OFF: Final = "digits cut off instead of rounded"
 #: Scores by topic that differ by less are one.
 _EQUAL: Final = 1e-9
 #: Choices of which triples are tried, and causes that are shown.
@@ -73,7 +76,7 @@ class ReportedScore:
 
     Attributes:
         text: the number as it was written; empty for scores by topic.
-        value: the number, between 0 and 1.
+        value: the number, as a share.
         unit: the last digit that was reported.
         topics: scores by topic, where these were reported.
     """
@@ -83,6 +86,12 @@ class ReportedScore:
     value: float
     unit: float
     topics: Mapping[str, float] | None = None
+    percent: bool = False
+
+    @property
+    def said(self) -> str:
+        """The score as the answer names it, and what it was taken for."""
+        return f"{self.measure.name} {self.text or 'by topic'}{' (read as per cent)' * self.percent}"
 
     def renders(self, score: float, tolerance: float | None) -> str:
         """How a score gives the reported number: "rounded", "truncated", or not at all (empty)."""
@@ -103,11 +112,14 @@ def reported_score(text: str, measure: str, rel: int) -> ReportedScore:
     if _NUMBER.fullmatch(number):
         digits = len(number.rstrip("%").partition(".")[2])
         value, unit = float(number.rstrip("%")), 10.0**-digits
-        if value > 1 or number.endswith("%"):
+        percent = value > _HIGHEST or number.endswith("%")
+        if percent:
             value, unit = value / 100, unit / 100
-        if not 0 <= value <= 1:
+        if not 0 <= value <= (1 if percent else _HIGHEST):
             raise OptionError("reported", f"{number} is not a score", "give one from 0 to 1, or from 0 to 100")
-        return ReportedScore(scored_measure(name, rel), number, value, unit)
+        return ReportedScore(
+            scored_measure(name, rel), number, value, unit, percent=percent and not number.endswith("%")
+        )
     if not Path(number).is_file():
         raise OptionError("reported", f"'{number}' is neither a number nor a file", "write MEASURE=0.4074")
     table = read_golden(number, measure=name)
@@ -116,9 +128,10 @@ def reported_score(text: str, measure: str, rel: int) -> ReportedScore:
     (frame,) = table.scores.values()
     by_topic = dict(frame.iter_rows())
     unit = 10.0 ** -max(len(f"{value:.12g}".partition(".")[2]) for value in by_topic.values())
-    scale = 100 if max(by_topic.values()) > 1 else 1
+    scale = 100 if max(by_topic.values()) > _HIGHEST else 1
     values = {topic: value / scale for topic, value in by_topic.items()}
-    return ReportedScore(scored_measure(name, rel), "", float(np.mean([*values.values()])), unit / scale, values)
+    mean = float(np.mean([*values.values()]))
+    return ReportedScore(scored_measure(name, rel), "", mean, unit / scale, values, percent=scale > 1)
 
 
 @dataclass(frozen=True)
@@ -385,7 +398,8 @@ def explanation(
     if told and options.changes > 1:
         pairs = search.combined(causes, 2, progress)
         tried += len(pairs)
-        enough = len(told) > 1 or any(one.topics is not None for one in reported)
+        # A measure that did not change is evidence, too.
+        enough = len(reported) > 1 or any(one.topics is not None for one in reported)
         causes = search.merged([*causes, *pairs])
         if enough and options.changes > 2 and not any(search.matching(one) for one in causes):
             triples = search.combined(causes, 3, progress)
@@ -401,16 +415,19 @@ def explanation(
         word = "AMBIGUOUS"
     total = sum(weight for weight, _ in matching)
     chance, counted, nearby = (1.0, 0, 0) if not matching or not told else search.chance(matching[0][0], causes, told)
-    # A cause with more that hardly shows is not a rival: the best one is then a part of the truth.
-    own = sum(weight for weight, cause in matching if set(matching[0][1].convention) <= set(cause.convention))
     # Three digits of one score explain nothing, and whatever parts the run from the judgments gives 0.
-    few = len(told) == 1 and reported[told[0]].topics is None and reported[told[0]].unit > _FEW_DIGITS
+    few = len(reported) == 1 and reported[0].topics is None and reported[0].unit > _FEW_DIGITS
     nothing = all(
         not round(value / reported[place].unit)
         for place in told
         for value in (reported[place].topics or {"": reported[place].value}).values()
     )
-    if word == "AMBIGUOUS" and not (few or nothing) and chance <= _MOST_CHANCE and own >= _LEAST_SHARE * total:
+    if (
+        word == "AMBIGUOUS"
+        and not (few or nothing)
+        and chance <= _MOST_CHANCE
+        and matching[0][0] >= _LEAST_SHARE * total
+    ):
         word = "EXPLAINED"
     nearest = search.nearest(causes) if told and not matching else []
     shown = matching[:_SHOWN] if word != "SAME" else []
@@ -436,6 +453,11 @@ def explanation(
     if nearest:
         frames["nearest"] = _rows([(None, cause) for cause in nearest], reported)
     best = matching[0][1] if matching else None
+    shown_by = default if word == "SAME" else best
+    facts["cut_off"] = shown_by is not None and any(
+        search.renders(one, shown_by.convention, score) == "truncated"
+        for one, score in zip(reported, shown_by.scores, strict=True)
+    )
     chances = (f"{counted} of {nearby:,} numbers nearby would find a cause as likely.",) if counted else ()
     verdict = Verdict(
         word, _sentence(word, best, reported, default, facts),
@@ -482,15 +504,13 @@ def _code(cause: _Cause) -> str:
 def _sentence(
     word: Word, best: _Cause | None, reported: Sequence[ReportedScore], default: _Cause, facts: Mapping[str, Any]
 ) -> str:
-    numbers = listed(
-        [f"{one.measure.name} {one.text}" if one.text else f"{one.measure.name} by topic" for one in reported]
-    )
+    numbers = listed([one.said for one in reported])
     own = listed([f"{one.measure.name} {score:.5f}" for one, score in zip(reported, default.scores, strict=True)])
     if word == "SAME":
-        return f"truerank's own conventions give {numbers}."
+        return f"truerank's own conventions give {numbers}{f', with {_CUT_OFF}' * facts['cut_off']}."
     if best is None:
         return f"Nothing that was tried gives {numbers}; truerank gives {own}."
-    says = listed([one.says for one in best.convention])
+    says = listed([*(one.says for one in best.convention), *([_CUT_OFF] if facts["cut_off"] else [])])
     if word == "EXPLAINED":
         was = "were" if len(reported) > 1 else "was"
         return f"{numbers} {was} computed with {says}, at least; truerank gives {own}."
@@ -534,11 +554,7 @@ class _Search:
         self._scorer, self._reported, self._tolerance = scorer, reported, options.tolerance
         self._by_topic = any(one.topics is not None for one in reported)
         families = {one.measure.family for one in reported}
-        self._choices = [
-            one
-            for one in scorer.choices
-            if one.dimension != "digits" and (not one.serves or families.intersection(one.serves))
-        ]
+        self._choices = [one for one in scorer.choices if not one.serves or families.intersection(one.serves)]
         self._default = self.cause(())
 
     def _scores(self, convention: Convention) -> list[TopicScores]:

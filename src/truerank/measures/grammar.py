@@ -14,6 +14,7 @@ from ir_measures.measures.base import Measure, ParamInfo, SumAgg
 from truerank.errors import InputError, OptionError
 from truerank.measures.results import MEASURES, Aggregate, lower_is_better
 from truerank.options import value_of
+from truerank.sources.tool_results import measure_name
 
 __all__ = [
     "DCG", "HMFR", "MFR", "NCG", "RR_MSMARCO", "MeasureSpec", "NumRelRet", "aggregate_of", "lower_is_better",
@@ -24,12 +25,6 @@ __all__ = [
 MeasureSpec: TypeAlias = str | Measure | Sequence[str | Measure]
 
 _MEASURE: Final = re.compile(r"(?P<name>[^\W\d]\w*)(?:\((?P<parameters>.*)\))?(?:@(?P<at>[^@()]+))?", re.DOTALL)
-#: What trec_eval calls them, for a remedy.
-_TREC_NAMES: Final = {
-    "map": "AP", "map_cut": "AP@k", "ndcg_cut": "nDCG@k", "recip_rank": "RR", "recall": "R@k", "num_ret": "NumRet",
-    "num_rel": "NumRel", "num_rel_ret": "NumRelRet", "num_q": "NumQ", "set_p": "SetP", "set_recall": "SetR",
-    "set_f": "SetF", "set_map": "SetAP", "iprec_at_recall": "IPrec@recall", "success": "Success@k", "p": "P@k",
-}  # fmt: skip
 _CUTOFF: Final = ParamInfo(dtype=int, required=False, desc="ranking cutoff threshold")
 _REL: Final = ParamInfo(dtype=int, default=1, desc="lowest grade that counts as relevant")
 _JUDGED_ONLY: Final = ParamInfo(dtype=bool, default=False, desc="pass over results without a judgment")
@@ -155,7 +150,9 @@ def parse_measures(measures: MeasureSpec) -> tuple[Measure, ...]:
     """Takes the names of measures apart.
 
     A measure is written `Name`, `Name@k` or `Name(parameter=value,…)@k`, as in ir_measures, whose names are all known;
-    to them come `NCG@k`, `DCG@k`, `MFR`, `HMFR` and `RR_MSMARCO`. Several are separated by blanks or commas.
+    to them come `NCG@k`, `DCG@k`, `MFR`, `HMFR` and `RR_MSMARCO`. The usual names are taken, too, whatever their case:
+    hit@k, hit_rate@k and accuracy@k (Success@k), mrr, recall@k, precision@k, map, ndcg@k, ndcg_cut_k. Several are
+    separated by blanks or commas.
 
     Args:
         measures: a text, a measure, or a list of both.
@@ -187,10 +184,16 @@ def _measure(text: str) -> Measure:
     match = _MEASURE.fullmatch(text)
     if match is None:
         raise _fault(text, "not a measure", "write Name, Name@k or Name(parameter=value)@k")
-    name = match["name"]
-    known = _OURS.get(name) or registry.get(name)
-    if known is None and name in MEASURES:
-        known = MEASURES.load(name)
+    name, at = match["name"], match["at"]
+    if name == "Accuracy" and at:
+        remedy = f"write Success@{at} for questions with a hit, Accuracy(cutoff={at}) for that of ir_measures"
+        raise _fault(text, "two readings", remedy)
+    known = _known(name)
+    if known is None:
+        # The usual name, with its cutoff behind a sign: hit_rate, ndcg_cut_10.
+        usual, _, cutoff = measure_name(name).partition("@")
+        names = {one.lower().replace("_", ""): one for one in reversed((*registry, *_OURS, *MEASURES))}
+        known, at = _known(names.get(usual.replace("_", ""), "")), at or cutoff
     if known is None:
         raise _fault(text, "unknown measure", _remedy(name))
     parameters = dict(known.params)
@@ -199,13 +202,17 @@ def _measure(text: str) -> Measure:
         if not equals:
             raise _fault(text, "a parameter without a value", "write Name(parameter=value)")
         parameters[key] = _value(value)
-    if match["at"]:
-        parameters[known.AT_PARAM] = _value(match["at"].strip())
+    if at:
+        parameters[known.AT_PARAM] = _value(at.strip())
     for key, value in parameters.items():
         expected = known.SUPPORTED_PARAMS.get(key)
         if expected is not None and expected.dtype is float and isinstance(value, int):
             parameters[key] = float(value)
     return _checked(type(known)(**parameters), text)
+
+
+def _known(name: str) -> Any:
+    return _OURS.get(name) or registry.get(name) or (MEASURES.load(name) if name in MEASURES else None)
 
 
 def _checked(measure: Measure, text: str = "") -> Measure:
@@ -260,16 +267,7 @@ def _value(text: str) -> Any:
 def _remedy(name: str) -> str:
     # Where two spellings differ in case only, such as nDCG and NDCG, the first is the name and the second the alias.
     names = {known.lower(): known for known in reversed((*registry, *_OURS, *MEASURES))}
-    lower = name.lower()
-    if lower in names:
-        return f"it is written {names[lower]}"
-    without_number = re.sub(r"[._]?[\d.]+$", "", lower)
-    number = lower.removeprefix(without_number).lstrip("._")
-    if without_number in names and number.isdigit():
-        return f"it is written {names[without_number]}@{number}"
-    if trec := _TREC_NAMES.get(lower) or _TREC_NAMES.get(without_number):
-        return f"here it is written {trec}"
-    near = difflib.get_close_matches(lower, list(names), n=3, cutoff=0.6)
+    near = difflib.get_close_matches(name.lower(), list(names), n=3, cutoff=0.6)
     return (
         f"did you mean {', '.join(names[match] for match in near)}?" if near else "such as nDCG@10, AP, P@10 or RR@10"
     )

@@ -33,6 +33,7 @@ from truerank.sources.pair_tables import conforming, refuse_repeats
 from truerank.sources.qrels import QREL_SCHEMA, highest_grades, qrel_frames
 from truerank.sources.runs import RUN_SCHEMA
 from truerank.work.ahead import read_ahead
+from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
@@ -217,6 +218,7 @@ def evaluate(
     per_topic: bool = False,
     plot: bool = False,
     out: Out = None,
+    progress: Progress | None = None,
 ) -> Evaluation:
     """Scores runs against relevance judgments, under policies that are printed with the scores.
 
@@ -238,6 +240,7 @@ def evaluate(
         per_topic: also show the scores of every topic.
         plot: also draw the means with their intervals, as SVG and PDF in the folder of `out`.
         out: a folder for per_topic.parquet, summary.json and manifest.json.
+        progress: is told how many runs are scored.
 
     Returns:
         The scores by run, measure and topic.
@@ -271,7 +274,7 @@ def evaluate(
         raise OptionError("run", "no run", "name at least one, or give a table of questions and results")
     # Read twice: once for the scores, once for the manifest.
     run = list(run) if isinstance(run, Iterator) else run
-    found = _evaluated(qrels, run, measures, scoring, equivalence)
+    found = _evaluated(qrels, run, measures, scoring, equivalence, progress=progress or Quiet())
     found = replace(found if sort is None else found.sorted(sort), per_topic=per_topic, plot=plot)
     if out is not None:
         options = {"measures": list(found.measures), "scoring": scoring, "sort": sort, **equivalence.json()}
@@ -297,13 +300,20 @@ def _inputs(qrels: QrelSource, run: RunSource, found: Evaluation) -> list[Input]
 
 
 def _evaluated(
-    qrels: QrelSource, runs: RunSource, measures: MeasureSpec, policy: Scoring, equivalence: EquivalenceOptions
+    qrels: QrelSource,
+    runs: RunSource,
+    measures: MeasureSpec,
+    policy: Scoring,
+    equivalence: EquivalenceOptions,
+    *,
+    progress: Progress,
 ) -> Evaluation:
     spelled = _spelled(parse_measures(measures), policy)
     opened = named_runs(runs)
     (judged, repeated), groups = judged_pairs(qrels), equivalence.opened()
     plan = _plan(tuple(spelled.values()), judged if groups is None else groups.closed(judged), policy, groups)
-    scored = _scored(opened, plan)
+    progress.start("scoring runs", len(opened))
+    scored = _scored(opened, plan, progress)
     return Evaluation(
         runs=tuple(scored),
         measures=tuple(spelled),
@@ -354,12 +364,15 @@ def _plan(
     )
 
 
-def _scored(opened: Mapping[str, OneRun], plan: _Plan) -> dict[str, _Scored]:
+def _scored(opened: Mapping[str, OneRun], plan: _Plan, progress: Progress) -> dict[str, _Scored]:
     """The scores of every run; what comes next is read meanwhile, be it of the same run or of the next one."""
     # Closed at once where a run is at fault, so that no thread goes on reading.
     with closing(read_ahead(_blocks(opened, plan.columns), 1)) as blocks:
-        parts = groupby(blocks, itemgetter(0))
-        return {name: _score(name, opened[name], (frame for _, frame in some), plan) for name, some in parts}
+        scored = {}
+        for name, some in groupby(blocks, itemgetter(0)):
+            scored[name] = _score(name, opened[name], (frame for _, frame in some), plan)
+            progress.advance(1)
+        return scored
 
 
 def _blocks(opened: Mapping[str, OneRun], columns: Collection[str]) -> Iterator[tuple[str, pl.DataFrame]]:

@@ -249,9 +249,11 @@ def _chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
 
 def _shingled(texts: Sequence[str], options: Shingles, measured: bool) -> TextShingles:
     words = _words(texts, with_letters=options.shingle_unit == "letters")
-    numbers = np.arange(len(words.hashes)) - words.starts[words.text]
-    placed = words.hashes + (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(_SEQUENCE)
+    placed = (np.arange(1, len(words.hashes) + 1) - words.starts[words.text]).astype(np.uint64)
+    placed *= np.uint64(_SEQUENCE)
+    placed += words.hashes
     sequences = _sums(mixed(placed), words.starts)
+    del placed
     if options.shingle_unit == "words":
         found, owner, _ = _windows(
             words.hashes, words.starts, options.shingle_size, words.measure if measured else None
@@ -296,6 +298,7 @@ def _windows(
     owner = owner[first]
     ends = np.minimum(ends[first], starts[1:][owner])
     widths = ends - first
+    del every
     # Nearly all windows have as many neighbours, and theirs are computed for all places at once.
     total, usual = np.zeros(len(owner), np.uint64), widths == size
     every_total = np.zeros(max(0, len(values) - size + 1), np.uint64)
@@ -309,7 +312,8 @@ def _windows(
         part = values[np.minimum(first[rest] + at, len(values) - 1)]
         total[rest] = np.where(at < widths[rest], total[rest] * np.uint64(_WORD) + part, total[rest])
     # A short text is no beginning of a longer one.
-    return mixed(total + widths.astype(np.uint64)), owner, ends
+    total += widths.astype(np.uint64)
+    return mixed(total), owner, ends
 
 
 def _lowered(text: str) -> str:
@@ -332,25 +336,28 @@ def _words(texts: Sequence[str], *, with_letters: bool = False) -> _Words:
         if most >= _CODES:
             codes, most = np.minimum(codes, np.uint32(_CODES - 1)), _CODES - 1
         kinds = _kinds(max(_FEWEST_CODES, 1 << most.bit_length()))[codes]
-    inside = kinds != _SEPARATOR
-    begins = inside.copy()
-    begins[1:] &= (kinds[1:] != _LETTER) | (kinds[:-1] != _LETTER)
-    letters = np.flatnonzero(inside)
-    first = np.flatnonzero(begins[letters])
-    values = _values()[codes[letters]]
-    # The powers go on from word to word, and are taken back for each: modulo 2^64, the factor has an inverse.
-    size = max(2 * _AT_ONCE, len(letters))
-    total = np.append(np.uint64(0), np.cumsum(values * _powers(_CHARACTER, size)[: len(letters)]))
-    inverse = _powers(pow(_CHARACTER, -1, 1 << 64), size)[first]
-    hashes = mixed(np.diff(total[np.append(first, len(letters))]) * inverse)
-    starts = np.append(0, np.searchsorted(letters[first], ends))
+    pieces = range(0, len(joined), len(joined) if len(joined) <= 2 * _AT_ONCE else _AT_ONCE)
+    parts = [_word_parts(codes, kinds, slice(at, at + pieces.step)) for at in pieces]
+    hashes, begins, word_ends, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+    whole = (kinds[begins] != _LETTER) | (kinds[begins - 1] != _LETTER) | (begins == 0)
+    if not whole.all():
+        # A word that goes on from one piece to the next is the sum of its parts.
+        for at in np.flatnonzero(~whole).tolist():
+            hashes[at : at + 1] *= np.uint64(pow(_CHARACTER, int(counts[at - 1]), 1 << 64))
+            counts[at] += counts[at - 1]
+        hashes = np.add.reduceat(hashes, np.flatnonzero(whole))
+        begins, word_ends = begins[whole], word_ends[np.append(whole[1:], True)]
+    hashes = mixed(hashes)
+    del counts, parts
+    starts = np.append(0, np.searchsorted(begins, ends))
     text = np.repeat(np.arange(len(texts)), np.diff(starts))
-    last = np.append(first[1:], len(letters))[: len(first)] - 1
-    part = kinds[letters[first]].astype(np.int64)
+    part = kinds[begins].astype(np.int64)
     measure = np.cumsum(np.where(part == _LETTER, _WHOLE, part))
-    found = _Words(hashes, measure, text, letters[first], letters[last] + 1, starts, values, starts)
+    found = _Words(hashes, measure, text, begins, word_ends, starts, hashes, starts)
     if not with_letters:
         return found
+    letters = np.flatnonzero(kinds != _SEPARATOR)
+    values, first = _values()[codes[letters]], np.searchsorted(letters, begins)
     # With one blank before each word but the first of a text.
     later = np.ones(len(first) + 1, np.bool_)
     later[starts] = False
@@ -358,6 +365,25 @@ def _words(texts: Sequence[str], *, with_letters: bool = False) -> _Words:
     spaced = np.insert(values, blanks, _values()[ord(" ")])
     bounds = np.append(first, len(letters))[np.minimum(starts, len(first))]
     return replace(found, letters=spaced, letter_starts=bounds + np.searchsorted(blanks, bounds, side="left"))
+
+
+def _word_parts(
+    codes: NDArray[np.unsignedinteger], kinds: NDArray[np.uint8], piece: slice
+) -> tuple[Hashes, Numbers, Numbers, Numbers]:
+    """The words of a piece of a text, where the first and the last may be parts of one: their hashes before they are
+    mixed, where they begin and end, and how many letters they have."""
+    own = kinds[piece]
+    begins = own != _SEPARATOR
+    letters = np.flatnonzero(begins)
+    begins[1:] &= (own[1:] != _LETTER) | (own[:-1] != _LETTER)
+    first = np.flatnonzero(begins[letters])
+    bounds = np.append(first, len(letters))
+    # The powers go on from word to word, and are taken back for each: modulo 2^64, the factor has an inverse.
+    size = 2 * _AT_ONCE
+    values = _values()[codes[piece][letters]] * _powers(_CHARACTER, size)[: len(letters)]
+    total = np.append(np.uint64(0), np.cumsum(values))
+    hashes = np.diff(total[bounds]) * _powers(pow(_CHARACTER, -1, 1 << 64), size)[first]
+    return hashes, piece.start + letters[first], piece.start + letters[bounds[1:] - 1] + 1, np.diff(bounds)
 
 
 def _sums(values: Hashes, starts: Numbers) -> Hashes:

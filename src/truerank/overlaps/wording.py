@@ -27,17 +27,17 @@ from truerank.near_duplicates.shingles import Numbers, starts_of
 from truerank.overlaps.results import BRIEF_WORDS, WORDING_LIMIT, OverlapRules, TextPart
 from truerank.text.normalising import normalise
 from truerank.text.wording import (
-    FORM_WORDS,
     LETTERS,
     LETTERS_HEARD,
+    LONGEST_WORD,
     WORDS,
     WordingProbe,
+    content_keys,
     core,
-    folded,
     key,
     letter_rests,
     sound,
-    tokens,
+    words_or_signs,
 )
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
@@ -122,13 +122,7 @@ def _cores(part: TextPart, short: pl.Series, numbers: Numbers) -> pl.DataFrame:
         rows = []
         for number, text in zip(numbers.tolist(), short.gather(numbers), strict=True):
             found = core(normalise(text))
-            inside = dict(zip(found.places, found.keys, strict=True))
-            content = {
-                inside.get(at) or key(word)
-                for at, word in enumerate(found.words)
-                if at in inside or word not in FORM_WORDS
-            }
-            rows.append((number, list(found.words), sorted({*found.keys}), sorted(content)))
+            rows.append((number, list(found.words), sorted({*found.keys}), sorted(content_keys(found))))
         frame = pl.DataFrame(rows, _CORES, orient="row")
         keep_frame(path, frame)
     return frame
@@ -163,7 +157,7 @@ class _Vocabulary:
         words, joined, spelled, entire = set[str](), set[str](), set[str](), set[str]()
         holders: defaultdict[str, set[int]] = defaultdict(set)
         for place, text in enumerate(texts):
-            every = [word for token in tokens(text) for word in folded(token)]
+            every = words_or_signs(text)
             whole = []
             for alone, run in groupby(every, key=lambda word: len(word) == 1):
                 letters = list(run)
@@ -369,6 +363,8 @@ def alike(test: Sequence[str], training: Sequence[str]) -> bool:
     one, other = "".join(test), "".join(training)
     if not one or not other:
         return len(one) + len(other) <= _STRAY
+    if max(map(len, (*test, *training))) > LONGEST_WORD:
+        return False
     numbers = [{word for word in words if word.isdigit()} for words in (test, training)]
     if numbers[0] != numbers[1] and all(word.isdigit() or word.isalpha() for word in training):
         return False

@@ -1,10 +1,7 @@
 """Benchmarks that the gallery knows, recognised by hashes of their topic ids and judgments; how a copy differs.
 
-`benchmarks.json` has no data: for each set of ids a hash of all, a table of sums from which a few differences can be
-read, and the smallest hashes of judgments as a sample. `studies/gallery.py` writes it.
-
-Sources: Eppstein, Goodrich, Uyeda and Varghese (SIGCOMM 2011), what is the difference?
-(invertible Bloom lookup tables); Bar-Yossef et al. (2002), smallest hashes as a sample.
+`benchmarks.json` has no data: for each set of ids a hash of all, and the smallest hashes of judgments as a sample
+(Bar-Yossef et al., 2002). `studies/gallery.py` writes it.
 """
 
 from __future__ import annotations
@@ -20,15 +17,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from truerank.arrays import SPREAD, Hashes, mixed
+from truerank.arrays import Hashes
 from truerank.core.plain import picked
 from truerank.loading import whole_number
 
 _FILE: Final = "benchmarks.json"
-#: Cells of the tables of sums: of topics and of judgments; half as many differences can mostly be read from them. Each
-#: key is in so many cells: fewer would leave keys that share all of theirs more often.
-_TOPIC_CELLS, _CELLS, _PLACES = 40, 60, 4
-_CELL: Final = np.dtype([("count", "u1"), ("key", "<u8"), ("check", "<u4")])
 #: Judgments of a sample.
 _SAMPLE: Final = 128
 _DRAWN: Final = np.dtype([("pair", "<u4"), ("grade", "u1")])
@@ -36,8 +29,6 @@ _DRAWN: Final = np.dtype([("pair", "<u4"), ("grade", "u1")])
 _GRADE: Final = np.uint64(0xFF)
 #: The share of a copy's judgments, and the fewest of a sample, by which a benchmark is recognised.
 _SHARE, _FEWEST = 0.5, 8
-#: The share of topic ids that may differ where there are no judgments.
-_OTHERS: Final = 0.1
 
 
 class CopyDifference(NamedTuple):
@@ -47,7 +38,8 @@ class CopyDifference(NamedTuple):
         missing: rows of the gallery that the copy lacks.
         added: rows that only the copy has.
         changed: judgments with another grade.
-        exact: whether these are counts; otherwise estimates from a sample, or of topics the least that there can be.
+        exact: whether there is no difference; otherwise these are estimates from a sample, or of topics the least that
+            there can be.
     """
 
     missing: int
@@ -139,11 +131,10 @@ def fingerprint(topics: Iterable[str] | None, judgments: pl.DataFrame | None) ->
     keys = None if judgments is None else judgment_keys(judgments)
     found: dict[str, Any] = {"topics": None, "judgments": None}
     if ids is not None:
-        found["topics"] = {"count": len(ids), "hash": _digest(ids), "sums": _written(_sums(ids, _TOPIC_CELLS))}
+        found["topics"] = {"count": len(ids), "hash": _digest(ids)}
     if keys is not None:
         found["judgments"] = {
-            "count": len(keys), "hash": _digest(keys), "sums": _written(_sums(keys, _CELLS)),
-            "sample": _written(_drawn(keys)[:_SAMPLE]),
+            "count": len(keys), "hash": _digest(keys), "sample": _written(_drawn(keys)[:_SAMPLE]),
         }  # fmt: skip
     return found
 
@@ -167,54 +158,6 @@ def _hash(text: str) -> int:
 
 def _digest(keys: Hashes) -> str:
     return hashlib.sha256(np.sort(keys).astype("<u8").tobytes()).hexdigest()[:32]
-
-
-def _mixed(keys: Hashes, salt: int) -> Hashes:
-    """Other hashes of the keys (splitmix64)."""
-    with np.errstate(over="ignore"):
-        return mixed(keys + SPREAD * np.uint64(salt + 1))
-
-
-def _checks(keys: Hashes) -> Any:
-    return (_mixed(keys, _PLACES) >> np.uint64(32)).astype(np.uint32)
-
-
-def _places(keys: Hashes, cells: int) -> Any:
-    """The cells of each key, one in each part of the table; shape (places, keys)."""
-    size = cells // _PLACES
-    parts = (_mixed(keys, part) % np.uint64(size) + np.uint64(part * size) for part in range(_PLACES))
-    return np.stack([*parts]).astype(int)
-
-
-def _sums(keys: Hashes, cells: int) -> Any:
-    """The table of sums: each key is counted in some cells, where keys and checks are added without carry."""
-    table, checks = np.zeros(cells, _CELL), _checks(keys)
-    for places in _places(keys, cells):
-        np.add.at(table["count"], places, 1)
-        np.bitwise_xor.at(table["key"], places, keys)
-        np.bitwise_xor.at(table["check"], places, checks)
-    return table
-
-
-def _differences(mine: Any, other: Any) -> tuple[list[int], list[int]] | None:
-    """The keys that only one of two tables has; None where they are too many to be read."""
-    table = np.zeros_like(mine)
-    table["count"] = mine["count"] - other["count"]
-    for name in ("key", "check"):
-        table[name] = mine[name] ^ other[name]
-    sides: dict[int, list[int]] = {1: [], 255: []}
-    while True:
-        alone = np.isin(table["count"], (1, 255)) & (_checks(table["key"].astype(np.uint64)) == table["check"])
-        if not alone.any():
-            break
-        at = int(np.argmax(alone))
-        key, side = np.array([table["key"][at]], np.uint64), int(table["count"][at])
-        sides[side].append(int(key[0]))
-        for place in _places(key, len(table))[:, 0]:
-            table["count"][place] = (int(table["count"][place]) - side) & 0xFF
-            table["key"][place] ^= key[0]
-            table["check"][place] ^= _checks(key)[0]
-    return None if any(table[name].any() for name in ("count", "key", "check")) else (sides[1], sides[255])
 
 
 def _drawn(keys: Hashes) -> Any:
@@ -261,20 +204,15 @@ def _by_judgments(keys: Hashes, gallery: Sequence[Mapping[str, Any]]) -> Found |
 
 def _judgment_difference(known: Mapping[str, Any], keys: Hashes) -> CopyDifference:
     about = known["judgments"]
-    read = _differences(_sums(keys, _CELLS), _read(about["sums"], _CELL))
-    if read is not None:
-        pairs = [{key & ~int(_GRADE) for key in side} for side in read]
-        changed = len(pairs[0] & pairs[1])
-        return CopyDifference(len(read[1]) - changed, len(read[0]) - changed, changed)
     sample, drawn = _read(about["sample"], _DRAWN), _drawn(keys)
     mine = drawn[: int(np.searchsorted(drawn["pair"], sample["pair"][-1], side="right"))]
     both = np.isin(sample["pair"], mine["pair"])
     grades = dict(zip(mine["pair"].tolist(), mine["grade"].tolist(), strict=True))
     other = sum(grades[pair] != grade for pair, grade in sample[both].tolist())
     each, more = about["count"] / len(sample), len(keys) - about["count"]
-    missing, added = round((len(sample) - int(both.sum())) * each), round((len(mine) - int(both.sum())) * each)
-    # What both sides have is known exactly; the smaller of the two is taken from the sample.
-    missing, added = (max(0, added - more), added) if added < missing else (missing, max(0, missing + more))
+    # How many more one side has is known exactly; what each has beside it is taken from the sample.
+    beside = round((min(len(sample), len(mine)) - int(both.sum())) * each)
+    missing, added = beside + max(0, -more), beside + max(0, more)
     return CopyDifference(_rounded(missing), _rounded(added), _rounded(other * each), exact=False)
 
 
@@ -291,13 +229,6 @@ def _by_topics(ids: Sequence[str], gallery: Sequence[Mapping[str, Any]]) -> Foun
     own = [one for one in gallery if one["topics"]]
     whole = _digest(topic_keys(ids))
     same = [one for one in own if one["topics"]["hash"] == whole]
-    if not same:
-        near = ((one, _topic_difference(one, ids)) for one in own)
-        same = [
-            one
-            for one, found in near
-            if found.exact and found.missing + found.added <= _OTHERS * min(len(ids), one["topics"]["count"])
-        ]
     return (same[0], None) if len(same) == 1 else None
 
 
@@ -305,9 +236,6 @@ def _topic_difference(known: Mapping[str, Any], ids: Sequence[str]) -> CopyDiffe
     about, keys = known["topics"], topic_keys(ids)
     if about["hash"] == _digest(keys):
         return CopyDifference(0, 0)
-    read = _differences(_sums(keys, _TOPIC_CELLS), _read(about["sums"], _CELL))
-    if read is not None:
-        return CopyDifference(len(read[1]), len(read[0]))
     more = len(keys) - about["count"]
     return CopyDifference(max(0, -more), max(0, more), exact=False)
 

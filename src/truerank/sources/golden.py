@@ -28,24 +28,30 @@ from truerank.sources.golden_cells import (
     check_distances,
     identifier_of,
     is_missing,
+    is_scored,
     items,
+    mean,
     number_of,
     rising,
     separator,
+    vocabulary,
     whole,
+    whole_grades,
 )
 from truerank.sources.golden_columns import divided, roles_of
 from truerank.sources.golden_roles import GoldenRoles
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, opened_rows
-from truerank.sources.golden_scores import SCALE, without_failures
+from truerank.sources.golden_scores import SCALE, direction
 from truerank.sources.golden_shapes import shaped
 from truerank.sources.golden_words import LOWER, words_of
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.tool_results import SUMMARY_TOPICS, measure_name
+from truerank.text.normalising import spoken
 
 #: So few results of each question, and so many questions, show that two columns may be exchanged.
 _FEW: Final = 3
 _MANY: Final = 5
+_LEFT: Final = "these questions are left out where it is compared"
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _NOT_WORD: Final = re.compile(r"[\W_]+")
 
@@ -63,6 +69,7 @@ class GoldenTable:
         empty: the questions for which a system retrieved nothing, as its file says.
         path: of the file; empty for a value of a program.
         cells: of results of MTEB: the scores of all splits, columns as in `mteb_results.CELLS`.
+        better: which scores are, where their names do not say that the higher ones are.
         columns: by role, which columns were taken for it.
         remarks: what was done to rows and ids, one sentence each.
     """
@@ -78,6 +85,7 @@ class GoldenTable:
     empty: Mapping[str, frozenset[str]] = field(default_factory=dict)
     path: str = ""
     cells: pl.DataFrame | None = None
+    better: str = ""
 
     def sentence(self) -> str:
         """What it was taken for, and by which columns."""
@@ -89,7 +97,7 @@ class GoldenTable:
             f"{role} in {first_names(names, quoted=True)}" for role, names in self.columns.items() if role != "system"
         )
         kind = "scores of " if self.scores else ""
-        return f"{kind}{many}, {count}; {roles}"
+        return "; ".join(filter(None, (f"{kind}{many}, {count}", roles, self.better)))
 
 
 def read_golden(
@@ -112,9 +120,8 @@ def read_golden(
     roles = roles_of(table, chosen)
     if roles.measure is not None:
         table = _of_measure(table, roles, measure)
-    if roles.is_scores:
-        table = without_failures(table, [name for name in (roles.score, *roles.retrieved.values()) if name is not None])
-    found = _scored(table, roles) if roles.is_scores else _retrieved(table, roles)
+    known = {"expected", "retrieved"} <= set(chosen)
+    found = _scored(table, roles) if roles.is_scores else _retrieved(table, roles, known=known)
     return replace(found, path=str(table.where) if isinstance(table.where, Path) else "")
 
 
@@ -153,6 +160,7 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
             found[system] = pl.concat([found[system], frame])
     remarks = [f"{one.name}: {remark}" for one in parts for remark in one.remarks]
     counts = [set(one.questions["topic_id"]) for one in parts]
+    _check_shared(parts, counts)
     if unshared := len(set.union(*counts)) - len(set.intersection(*counts)):
         remarks.append(f"{unshared} {'questions' if first.cells is None else 'tasks'} are not in all files")
     questions = pl.concat([one.questions for one in parts]).unique("topic_id", keep="first", maintain_order=True)
@@ -169,6 +177,21 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
         for system, topics in one.empty.items():
             empty[system] = empty.get(system, frozenset()) | topics
     return replace(parts[0], questions=questions, qrels=qrels, runs=found, remarks=tuple(remarks), empty=empty)
+
+
+def _check_shared(parts: Sequence[GoldenTable], topics: Sequence[set[str]]) -> None:
+    """Refuses a file of systems of its own that has no question in common with any other file."""
+    for part, own in zip(parts, topics, strict=True):
+        others = [(other, asked) for other, asked in zip(parts, topics, strict=True) if other is not part]
+        known = {system for other, _ in others for system in other.runs or other.scores}
+        if not set(part.runs or part.scores) <= known and not any(own & asked for _, asked in others):
+            noun = "question" if part.cells is None else "task"
+            fault = (
+                f"no {noun} in common with {first_names(other.name for other, _ in others)}: no difference can be told"
+            )
+            raise InputError(
+                fault, f"name {noun}s in both in the same way, by their ids or their texts", where=part.name
+            )
 
 
 def _are_row_ids(tables: Sequence[GoldenTable]) -> bool:
@@ -249,7 +272,8 @@ def _of_measure(table: GoldenRows, roles: GoldenRoles, measure: str) -> GoldenRo
         if str(row.get(topics)).strip().lower() not in SUMMARY_TOPICS and not is_empty(row.get(column))
     ]
     known = list(dict.fromkeys(name for _, _, name in rows))
-    wanted = [name for name in known if len(known) == 1 or measure_name(name) == measure_name(measure)]
+    wanted = [name for name in known if len(known) == 1 or name == measure]
+    wanted = wanted or [name for name in known if measure_name(name) == measure_name(measure)]
     if len(wanted) != 1:
         fault = f"scores of {len(known)} measures ({first_names(known)}), and {measure or 'none'} was asked for"
         raise table.fault(fault, f"choose one: --measure {known[0]}" if known else "give scores of topics")
@@ -290,18 +314,25 @@ class _Questions:
                 fault = f"question {number} has two texts"
                 raise table.fault(fault, "give each question an id of its own", row)
 
+    def copies(self) -> dict[str, str]:
+        """Questions with the text of another one, but for case, marks and blanks, and the first of each."""
+        first: dict[str, str] = {}
+        texts = {number: spoken(text) for number, text in self.texts.items() if text is not None}
+        return {number: first[text] for number, text in texts.items() if first.setdefault(text, number) != number}
+
     def frame(self) -> pl.DataFrame:
         rows = list(self.texts.items())
         return pl.DataFrame(rows, schema={"topic_id": pl.String, "text": pl.String}, orient="row")
 
 
-def _retrieved(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
-    """Judgments and runs of a golden file."""
+def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenTable:
+    """Judgments and runs of a golden file; `known` says that nobody guessed which column is which."""
     questions, remarks = _Questions(table, roles), Counter[str]()
-    expected: dict[str, dict[str, int]] = defaultdict(dict)
+    expected: dict[str, dict[str, float]] = defaultdict(dict)
     lists: dict[str, dict[str, list[Retrieved]]] = defaultdict(dict)
     signs = {name: separator(table, name) for name in (roles.expected, *roles.retrieved.values()) if name is not None}
     texts = roles.expected is not None and are_texts(table, roles.expected, signs[roles.expected])
+    texts = texts and not _are_ids(table, roles)
     if texts and roles.expected is not None:
         signs[roles.expected] = ""
     if roles.document is not None:
@@ -311,7 +342,7 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     else:
         for row, (number, cells) in enumerate(zip(questions.ids, table.rows, strict=True)):
             own = {
-                one.doc_id: _grade(one.score, table, row)
+                one.doc_id: _grade(one.weight, table, row)
                 for one in items(cells.get(roles.expected or ""), signs[roles.expected or ""], table, row)
             }
             _join(expected, number, own, remarks, repeated=roles.system is None)
@@ -328,6 +359,8 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
                 lists[system][number] = found
     if texts:
         expected = _matched(table, expected, lists, remarks)
+    expected, step = whole_grades(expected)
+    remarks.update([step] if step else [])
     asked = {number for number in questions.texts if expected.get(number)}
     if without := len(questions.texts) - len(asked):
         remarks[f"{without} question{'s' * (without != 1)} without an expected answer: not scored"] += 1
@@ -337,11 +370,11 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
         fault = f"'{roles.expected or roles.document}' holds flags (0 and 1), and no ids"
         raise table.fault(fault, "give the ids of expected and retrieved documents, or a score for each question")
     _check_names(table, expected, lists)
-    _check_lengths(table, roles, expected, lists)
+    _check_lengths(table, roles, expected, lists, known=known)
     runs = {system: _run(table, system, found, remarks) for system, found in lists.items()}
     rows = [(number, "0", doc, grade) for number in questions.texts for doc, grade in expected.get(number, {}).items()]
     qrels = pl.DataFrame(
-        [(topic, whole(doc), grade) for topic, _, doc, grade in rows],
+        [(topic, whole(doc), int(grade)) for topic, _, doc, grade in rows],
         schema={name: QREL_SCHEMA[name] for name in ("topic_id", "doc_id", "relevance")}, orient="row",
     )  # fmt: skip
     empty = {system: frozenset(number for number, own in every.items() if not own) for system, every in lists.items()}
@@ -349,8 +382,17 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     return GoldenTable(table.name, questions.frame(), qrels, runs, {}, roles.columns(), said, empty=empty)
 
 
+def _are_ids(table: GoldenRows, roles: GoldenRoles) -> bool:
+    """Whether expected cells are among results that are ids and no texts, whatever their column is called."""
+    known = frozenset[str]().union(
+        *(vocabulary(table, name) for name in (*roles.retrieved.values(), roles.document) if name)
+    )
+    words = mean(len(doc.split()) for doc in known)
+    return words < TEXT_WORDS and bool(vocabulary(table, roles.expected or "") & known)
+
+
 def _join(
-    expected: dict[str, dict[str, int]], number: str, own: dict[str, int], remarks: Counter[str], *, repeated: bool
+    expected: dict[str, dict[str, float]], number: str, own: dict[str, float], remarks: Counter[str], *, repeated: bool
 ) -> None:
     """Adds what is expected of a question; several rows of it are put together."""
     if number in expected and repeated:
@@ -362,19 +404,19 @@ def _join(
     expected.setdefault(number, {})
 
 
-def _grade(score: float | None, table: GoldenRows, row: int) -> int:
+def _grade(score: float | None, table: GoldenRows, row: int) -> float:
     if score is None:
         return 1
-    if not score.is_integer():
-        raise table.fault(f"{score:g} is not a grade", "give whole numbers as grades", row)
-    return int(score)
+    if not float(round(100 * score, 6)).is_integer():
+        raise table.fault(f"{score:g} is not a grade", "give whole numbers as grades, or two decimals at most", row)
+    return score
 
 
 def _by_row(
     table: GoldenRows,
     roles: GoldenRoles,
     questions: _Questions,
-    found: tuple[dict[str, dict[str, int]], dict[str, dict[str, list[Retrieved]]]],
+    found: tuple[dict[str, dict[str, float]], dict[str, dict[str, list[Retrieved]]]],
     signs: Mapping[str, str],
 ) -> None:
     """A row for each result: lists in the order of the rank, of the score, or of the rows."""
@@ -387,7 +429,7 @@ def _by_row(
         rank = None if roles.rank is None else number_of(cells.get(roles.rank))
         if roles.expected is not None:
             for one in items(cells.get(roles.expected), signs[roles.expected], table, row):
-                expected[number][one.doc_id] = _grade(one.score, table, row)
+                expected[number][one.doc_id] = _grade(one.weight, table, row)
         expected.setdefault(number, {})
         cell = cells.get(roles.document or "")
         if is_empty(cell):
@@ -452,10 +494,10 @@ def _plain(text: str) -> str:
 
 def _matched(
     table: GoldenRows,
-    expected: Mapping[str, Mapping[str, int]],
+    expected: Mapping[str, Mapping[str, float]],
     lists: Mapping[str, dict[str, list[Retrieved]]],
     remarks: Counter[str],
-) -> dict[str, dict[str, int]]:
+) -> dict[str, dict[str, float]]:
     """Expected texts as the documents that hold them; a text that none holds is a document that nobody retrieved."""
     known: dict[str, str] = {}
     for every in lists.values():
@@ -467,7 +509,7 @@ def _matched(
     by_text: dict[str, list[str]] = defaultdict(list)
     for doc, text in known.items():
         by_text[text].append(doc)
-    found: dict[str, dict[str, int]] = {}
+    found: dict[str, dict[str, float]] = {}
     equal = inside = lacking = 0
     for number, answers in expected.items():
         found[number] = {}
@@ -516,8 +558,10 @@ _FORMS: Final[Mapping[str, Callable[[str], str]]] = {
 def _check_lengths(
     table: GoldenRows,
     roles: GoldenRoles,
-    expected: Mapping[str, Mapping[str, int]],
+    expected: Mapping[str, Mapping[str, float]],
     lists: Mapping[str, Mapping[str, list[Retrieved]]],
+    *,
+    known: bool,
 ) -> None:
     """Refuses lists that were cut off when they were printed, and columns that may be exchanged."""
     every = [results for own in lists.values() for results in own.values() if results]
@@ -525,7 +569,7 @@ def _check_lengths(
         remedy = "write the whole lists, for instance as JSON"
         raise table.fault(f"{cut} lists of results end in '{every[0][-1].doc_id[-3:]}': they were cut off", remedy)
     lengths = [len(own) for own in expected.values() if own]
-    if roles.expected is None or len(roles.retrieved) != 1 or roles.system is not None or len(lengths) < _MANY:
+    if known or roles.expected is None or len(roles.retrieved) != 1 or roles.system is not None or len(lengths) < _MANY:
         return
     (column,), retrieved = roles.retrieved.values(), [len(results) for results in every]
     if max(retrieved, default=0) <= _FEW and min(lengths) > max(retrieved):
@@ -535,7 +579,7 @@ def _check_lengths(
 
 
 def _check_names(
-    table: GoldenRows, expected: Mapping[str, Mapping[str, int]], lists: Mapping[str, Mapping[str, list[Retrieved]]]
+    table: GoldenRows, expected: Mapping[str, Mapping[str, float]], lists: Mapping[str, Mapping[str, list[Retrieved]]]
 ) -> None:
     """Refuses ids of results that are written otherwise than the expected ones."""
     wanted = {doc for own in expected.values() for doc in own}
@@ -561,7 +605,7 @@ def _check_names(
 
 
 def _same_in_form(
-    change: Callable[[str], str], expected: Mapping[str, Mapping[str, int]], every: Mapping[str, list[Retrieved]]
+    change: Callable[[str], str], expected: Mapping[str, Mapping[str, float]], every: Mapping[str, list[Retrieved]]
 ) -> tuple[str, str] | None:
     """An expected id and a result of its question that are another text, and the same in a form; None for too few.
 
@@ -587,6 +631,10 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     questions, remarks, missing = _Questions(table, roles), Counter[str](), Counter[str]()
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     named: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    texts: dict[str, list[str]] = defaultdict(list)
+    better = direction(table, roles)
+    sign = -1 if better.startswith("lower") else 1
+    scored = {name for name in (roles.score, *roles.retrieved.values()) if name and is_scored(table, name)}
     for number, cells in zip(questions.ids, table.rows, strict=True):
         repeat = None if roles.repeat is None else cells.get(roles.repeat)
         pairs = (
@@ -600,14 +648,27 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
                 missing[system] += 1
                 continue
             value = number_of(cell)
+            if value is None and name in scored:
+                texts[system].append(str(cell).strip())
+                continue
             if value is None or not math.isfinite(value):
                 raise table.fault(f"'{cell}' is not a score", "give numbers", questions.ids.index(number))
-            values[system][number].append(value)
+            values[system][number].append(sign * value)
             count = len(values[system][number])
             named[system][number].append(str(count) if is_empty(repeat) else identifier_of(repeat))
+    if (
+        missing
+        and sign < 0
+        and any("rank" in words_of(name or "") for name in (roles.score, *roles.retrieved.values()))
+    ):
+        remedy = "write a rank below the end of the lists, or give 1 / rank, and 0 for nothing"
+        raise table.fault(f"{sum(missing.values())} ranks are missing: nothing was found, or nothing asked", remedy)
     for system, count in missing.items():
         many = "1 score is" if count == 1 else f"{count} scores are"
-        remarks[f"{system}: {many} missing; these questions are left out where it is compared"] += 1
+        remarks[f"{system}: {many} missing; {_LEFT}"] += 1
+    for system, own_texts in texts.items():
+        many = "1 cell is no number" if len(own_texts) == 1 else f"{len(own_texts)} cells are no numbers"
+        remarks[f"{system}: {many}, such as '{own_texts[0][:20]}'; {_LEFT}"] += 1
     repeats = sum(len(scores) > 1 for own in values.values() for scores in own.values())
     if repeats:
         remarks[f"{repeats} scores are means over repeats of the same question and system"] += 1
@@ -620,9 +681,23 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     }
     if any(set(frame["topic_id"]) != set(questions.texts) for frame in scores.values()) and not remarks:
         remarks["some systems lack questions; they are left out where these are compared"] += 1
+    asked = questions.frame()
+    if copies := questions.copies():
+        remarks[f"{len(copies)} of {len(asked)} questions repeat another one: each counts once, with its mean"] += 1
+        asked = asked.filter(~pl.col("topic_id").is_in([*copies]))
+        first = pl.col("topic_id").replace(copies)
+        scores = {
+            system: frame.group_by(first, maintain_order=True).agg(pl.col("value").mean())
+            for system, frame in scores.items()
+        }
     return GoldenTable(
-        table.name, questions.frame(), None, {}, scores, roles.columns(), (*table.remarks, *roles.left, *remarks),
-        {system: frame for system, own in values.items() if (frame := _repeats(own, named[system])) is not None},
+        table.name, asked, None, {}, scores, roles.columns(), (*table.remarks, *roles.left, *remarks),
+        {
+            system: frame
+            for system, own in values.items()
+            if (frame := _repeats({one: own[one] for one in own if one not in copies}, named[system])) is not None
+        },
+        better=better,
     )  # fmt: skip
 
 

@@ -8,16 +8,16 @@ from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
 from truerank.sources.golden_rows import GoldenRows, is_empty, json_cell
-from truerank.sources.golden_words import ANSWER, words_of
+from truerank.sources.golden_words import ANSWER, THING, words_of
 
 KEYS: Final = (
     "doc_id", "docid", "document_id", "chunk_id", "passage_id", "node_id", "id_", "_id", "id", "docno", "corpus_id",
-    "source", "url", "file",
+    "docId", "docID", "documentId", "chunkId", "passageId", "nodeId", "source", "url", "file",
 )  # fmt: skip
 _TEXTS: Final = ("page_content", "text", "content", "body", "passage")
 #: Last words of names of numbers that rise from the best result: distance, cosine_distance, rank.
 _RISING: Final = (("distance",), ("distances",), ("dist",), ("rank",))
-INNER: Final = ("metadata", "node", "document")
+INNER: Final = ("metadata", "node", "document", "hit")
 SEPARATORS: Final = (";", "|", "\n", ",")
 #: Signs that are tried where ids of expected and retrieved cells meet only by one of them; an id may hold the others.
 _TRIED: Final = (*SEPARATORS, " / ", "、")
@@ -31,17 +31,28 @@ _MISSING: Final = re.compile(r"nan|n/?a|null|none|[-–—.]|#[A-Z0-9/]+[!?]?", 
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+")
 #: Shares of cells by which a column is told.
 MOST: Final = 0.6
+#: Words by which a program says that something failed.
+_FAILURES: Final = 3
 #: Words from which on an expected cell is a text, and letters from which a text within another one is meant.
 TEXT_WORDS: Final = 3
 
 
 class Retrieved(NamedTuple):
-    """One result: its id, its score, its text, and a number that rises from the best one, as far as they are known."""
+    """One result: its id, its score, its text, and a number that rises from the best one, as far as they are known.
+
+    `grade` is what somebody said of it beside its score.
+    """
 
     doc_id: str
     score: float | None = None
     text: str = ""
     distance: float | None = None
+    grade: float | None = None
+
+    @property
+    def weight(self) -> float | None:
+        """What an expected document counts."""
+        return self.score if self.grade is None else self.grade
 
 
 def mean(values: Iterable[float]) -> float:
@@ -58,6 +69,16 @@ def is_numeric(table: GoldenRows, name: str) -> bool:
     cells = table.filled(name)
     numbers = [cell for cell in cells if not is_missing(cell)]
     return len(numbers) * 2 > len(cells) and all(number_of(cell) is not None for cell in numbers)
+
+
+def is_scored(table: GoldenRows, name: str) -> bool:
+    """Whether a column holds numbers, perhaps with a few words of failures among them, as "timeout" and "error"."""
+    cells = [cell for cell in table.filled(name) if not is_missing(cell)]
+    numbers = [number for cell in cells if (number := number_of(cell)) is not None]
+    words = {str(cell) for cell in cells if number_of(cell) is None}
+    fractions = sum(not number.is_integer() for number in numbers)
+    plain = fractions * 2 > len(cells) or (len(words) <= _FAILURES and not re.search(r"\d", "".join(words)))
+    return is_numeric(table, name) or (len(numbers) >= MOST * len(cells) > 0 and plain)
 
 
 def number_of(cell: Any) -> float | None:
@@ -125,7 +146,10 @@ def are_texts(table: GoldenRows, name: str, split: str) -> bool:
         return False
     if split and split != ",":
         return False
-    return sum(count >= TEXT_WORDS for count in words) >= MOST * len(words) or bool(set(words_of(name)) & ANSWER)
+    called = set(words_of(name))
+    return sum(count >= TEXT_WORDS for count in words) >= MOST * len(words) or bool(
+        called & ANSWER and not called & THING
+    )
 
 
 def shared_separator(gold: tuple[GoldenRows, str], results: tuple[GoldenRows, Sequence[str]]) -> tuple[str, list[str]]:
@@ -244,11 +268,22 @@ def _of_mapping(value: Mapping[str, Any]) -> Retrieved | None:
     for key in INNER:
         if isinstance(flat.get(key), Mapping):
             flat = {**flat.pop(key), **flat}
-    score = next((number_of(flat[key]) for key in ("score", "similarity", "relevance_score") if key in flat), None)
+    score = next(
+        (number_of(flat[key]) for key in ("score", "similarity", "relevance_score", "_score") if key in flat), None
+    )
+    grade = next((number_of(flat[key]) for key in ("rating", "grade", "relevance", "gain") if key in flat), None)
     text = next((str(flat[key]) for key in _TEXTS if isinstance(flat.get(key), str)), "")
     identifier = next((flat[key] for key in KEYS if not is_empty(flat.get(key))), text or None)
     distance = next((number_of(cell) for key, cell in flat.items() if rising(str(key))), None)
-    return None if identifier is None else Retrieved(identifier_of(identifier), score, text, distance)
+    return None if identifier is None else Retrieved(identifier_of(identifier), score, text, distance, grade)
+
+
+def whole_grades(grades: Mapping[str, Mapping[str, float]]) -> tuple[dict[str, dict[str, float]], str]:
+    """Grades as whole numbers, and a remark: 0.1 to 1 are 1 to 10. More than two decimals are left as they are."""
+    every = [grade for own in grades.values() for grade in own.values()]
+    step = next((one for one in (1, 10, 100) if all(float(round(one * x, 6)).is_integer() for x in every)), 1)
+    whole = {topic: {doc: float(round(step * x, 6)) for doc, x in own.items()} for topic, own in grades.items()}
+    return whole, "" if step == 1 else f"grades with decimals are counted times {step}, up to {step * max(every):g}"
 
 
 def identifier_of(value: Any) -> str:

@@ -15,6 +15,7 @@ from truerank.sources.golden_cells import (
     TEXT_WORDS,
     is_lists,
     is_numeric,
+    is_scored,
     items,
     lists_of,
     mean,
@@ -25,11 +26,12 @@ from truerank.sources.golden_cells import (
 )
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, no_expected, only_one
 from truerank.sources.golden_rows import GoldenRows, first_names, json_cell
-from truerank.sources.golden_scores import check_judged_answers, check_places, check_results, check_rows, score_roles
+from truerank.sources.golden_scores import check_judged_answers, check_places, check_rows, score_roles
 from truerank.sources.golden_shapes import with_lists
 from truerank.sources.golden_words import (
     ANSWER,
     DOCUMENT,
+    GENERATED,
     GRADE,
     ID,
     LABEL,
@@ -45,6 +47,7 @@ from truerank.sources.golden_words import (
     SYSTEM,
     THING,
     WANTED,
+    called,
     joined,
     words_of,
 )
@@ -53,45 +56,93 @@ _DATE: Final = re.compile(r"(\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})(\b|T
 #: For columns that are recognised by what they hold: the share of rows in which results have an expected answer, how
 #: many times longer their lists are, and the most systems.
 _OVERLAP: Final = 0.1
+_TEXTS: Final = frozenset("text texts content contents title titles score scores".split())
 _LONGER: Final = 1.5
+#: So few rows may be those of so many systems.
+_FEWEST_ROWS: Final = 3
+
+
+def _any(table: GoldenRows, name: str) -> bool:
+    return True
+
+
+def _groups(table: GoldenRows, name: str) -> bool:
+    """Whether a column may name systems: an id of which each row has its own names rows."""
+    values = [str(cell) for cell in table.filled(name)]
+    return len(values) < _FEWEST_ROWS or len(set(values)) < len(values)
+
+
+def _is_text(table: GoldenRows, name: str) -> bool:
+    return not is_numeric(table, name)
+
+
+#: What columns of each role are called, and what they hold; expected and retrieved ones are told beside each other.
+_ROLES: Final[Mapping[str, tuple[frozenset[str], Callable[[GoldenRows, str], bool]]]] = {
+    "system": (SYSTEM, _groups),
+    "repeat": (REPEAT, _any),
+    "measure": (NAMED_MEASURE, _is_text),
+    "rank": (RANK, is_numeric),
+    "document": (DOCUMENT, lambda table, name: not is_lists(table, name)),
+    "grade": (GRADE | LABEL, is_numeric),
+    "question": (QUESTION, _is_text),
+    "id": (ID, _any),
+    "score": (SCORE | SCORES, lambda table, name: is_scored(table, name) and not is_lists(table, name)),
+}
+
+
+def _ruled_out(chosen: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """The roles for which named columns leave no room."""
+    several = max(len(chosen.get(role, ())) for role in ("retrieved", "score")) > 1
+    lists = {"document", "grade"} if "retrieved" in chosen else set[str]()
+    scores = {"expected"} if "score" in chosen and not {"retrieved", "document"} & set(chosen) else set[str]()
+    return frozenset((lists | scores | ({"system"} if several else set())) - set(chosen))
+
+
+def _by_result(
+    table: GoldenRows, names: Sequence[str], chosen: Mapping[str, tuple[str, ...]]
+) -> Mapping[str, tuple[str, ...]]:
+    """The named columns, where one of results has one id in each of several rows of a question: documents."""
+    lists = chosen.get("retrieved", ())
+    if len(lists) != 1 or not _repeats(table, names, {*lists}) or not _are_single(table, lists):
+        return chosen
+    return {"document" if role == "retrieved" else role: own for role, own in chosen.items()}
 
 
 def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRoles:
     # A frame that was saved with its index more than once has several such columns.
-    indices = [name for name in table.names if words_of(name)[:1] == ("unnamed",) and joined(name) != "unnamed_0"]
-    names, taken = [name for name in table.names if table.filled(name) and name not in indices], set[str]()
+    spare = [name for name in table.names if words_of(name)[:1] == ("unnamed",) and joined(name) != "unnamed_0"]
+    names, taken = [name for name in table.names if table.filled(name) and name not in spare], set[str]()
+    chosen = _by_result(table, names, chosen)
+    shut = _ruled_out(chosen)
 
-    def pick(role: str, known: frozenset[str], fits: Callable[[str], bool] = lambda name: True) -> str | None:
-        if role in chosen:
-            name: str | None = chosen[role][0]
+    def pick(role: str) -> str | None:
+        known, fits = _ROLES[role]
+        if role in chosen or role in shut:
+            name: str | None = chosen.get(role, (None,))[0]
         else:
-            free = [one for one in names if one not in taken and joined(one) in known and fits(one)]
+            free = [one for one in names if one not in taken and fits(table, one)]
+            free = called(free, known) if role == "question" else [one for one in free if joined(one) in known]
             name = only_one(table, free, role) if role != "id" or len(free) < 2 else min(free, key=_id_order)
         taken.update(() if name is None else (name,))
         return name
 
     for several in chosen.values():
         taken.update(several)
-    system = pick("system", SYSTEM)
-    repeat = pick("repeat", REPEAT)
-    measure = pick("measure", NAMED_MEASURE, lambda name: not is_numeric(table, name))
-    rank = pick("rank", RANK, lambda name: is_numeric(table, name))
-    document = pick("document", DOCUMENT, lambda name: not is_lists(table, name))
-    if document is not None and not _repeats(table, names, taken):
+    system, repeat, measure, rank, document = map(pick, ("system", "repeat", "measure", "rank", "document"))
+    if document is not None and "document" not in chosen and not _repeats(table, names, taken):
         taken.discard(document)
         document = None
-    grades = GRADE | LABEL if document is not None else frozenset[str]()
-    grade = pick("grade", grades, lambda name: is_numeric(table, name))
-    expected = chosen["expected"][0] if "expected" in chosen else _expected(table, names, taken)
+    grade = pick("grade") if document is not None else None
+    expected = chosen.get("expected", (None,))[0]
+    if expected is None and ("expected" not in shut or document is not None):
+        expected = _expected(table, names, taken)
     taken.update(() if expected is None else (expected,))
-    question = pick("question", QUESTION, lambda name: not is_numeric(table, name))
-    identifier = pick("id", ID)
-    seen = _by_content(table, [name for name in names if name not in taken], question or identifier, expected, system)
+    question, identifier = _one_name(table, pick("question"), pick("id"), chosen)
+    free = [name for name in names if name not in taken]
+    seen = _by_content(table, free, question or identifier, expected, system or ("" if "system" in shut else None))
     question, expected, system = seen.question or question, seen.expected or expected, seen.system or system
     taken.update(name for name in seen if name is not None)
-    score = None
-    if document is not None or system is not None or "score" in chosen:
-        score = pick("score", SCORE | SCORES, lambda name: is_numeric(table, name) and not is_lists(table, name))
+    score = pick("score") if document is not None or system is not None or "score" in chosen else None
     found = GoldenRoles(identifier, question, expected, grade, system, document, rank, score, repeat, measure)
     if document is not None:
         if expected is None and grade is None:
@@ -126,10 +177,7 @@ def _score_beside(
     if len(own) != 1 or "retrieved" in chosen:
         raise no_expected(table)
     others = [name for name in names if name not in taken and name not in own]
-    if found.system is not None:
-        check_results(table, found, others, chosen)
-    else:
-        check_rows(table, found, others)
+    check_rows(table, found, others, chosen)
     return score_roles(table, own, chosen, found)
 
 
@@ -157,6 +205,7 @@ def _by_content(
         met = {
             name: [one for one in results if one != name and _overlap(lists[name], lists[one]) >= _OVERLAP]
             for name in lists
+            if not set(words_of(name)) & GENERATED
         }
         fitting = [
             name for name, own in met.items() if own and all(length[one] >= _LONGER * length[name] for one in own)
@@ -222,7 +271,7 @@ def half_roles(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> tupl
     names = [name for name in table.names if table.filled(name)]
 
     def named(words: frozenset[str], role: str) -> str | None:
-        fitting = [name for name in names if joined(name) in words]
+        fitting = called(names, words) if words is QUESTION else [name for name in names if joined(name) in words]
         return chosen.get(role, (None,))[0] or (min(fitting, key=_id_order) if fitting else None)
 
     system = named(SYSTEM, "system")
@@ -240,8 +289,26 @@ def half_roles(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> tupl
         free = [name for name in free if name != question]
     lists = [name for name in free if is_lists(table, name)]
     alone = [name for name in free if not is_numeric(table, name)]
-    content = expected or document or next((own[0] for own in (lists, alone, free) if len(own) == 1), "")
+    content = (
+        expected
+        or document
+        or chosen.get("retrieved", ("",))[0]
+        or next((own[0] for own in (lists, alone, free) if len(own) == 1), "")
+    )
     return GoldenRoles(identifier, question, expected, grade, system, document, rank, score), content
+
+
+def _one_name(
+    table: GoldenRows, question: str | None, identifier: str | None, chosen: Mapping[str, tuple[str, ...]]
+) -> tuple[str | None, str | None]:
+    """A question and its id; where one is named and the other, which is not, says otherwise, the named one alone."""
+    named = {"question", "id"} & set(chosen)
+    if question is None or identifier is None or len(named) != 1:
+        return question, identifier
+    pairs = {(str(row.get(question)), str(row.get(identifier))) for row in table.rows}
+    if len(pairs) == len({text for text, _ in pairs}) == len({own for _, own in pairs}):
+        return question, identifier
+    return (question, None) if "question" in named else (None, identifier)
 
 
 def _id_order(name: str) -> tuple[bool, int]:
@@ -272,12 +339,16 @@ def _expected(table: GoldenRows, names: Sequence[str], taken: set[str]) -> str |
             tiers[3].append(name)
         elif (wanted or reference) and words & THING:
             tiers[0].append(name)
-        elif wanted or "truth" in words or words == {"qrels"}:
+        elif wanted or "truth" in words or words == {"qrels"} or (words == {"judgments"} and is_lists(table, name)):
             tiers[1].append(name)
-        elif reference:
+        elif reference or (words & ANSWER and words & THING):
             tiers[2].append(name)
-        elif words & ANSWER and "response" not in words:
+        elif words & ANSWER and not words & (GENERATED | {"response"}):
             tiers[4].append(name)
+    numbers = [name for name in names if name not in taken and is_numeric(table, name) and joined(name) not in ID]
+    if not any(tiers[:4]) and len(tiers[4]) > 1 and len(numbers) > 1:
+        fault = f"{first_names(tiers[4], quoted=True)}: answers of systems, beside their scores, or an expected one"
+        raise table.two_readings(fault, (f"score={'+'.join(numbers)}", *(f"expected={name}" for name in tiers[4])))
     return next((only_one(table, tier, "expected") for tier in tiers if tier), None)
 
 
@@ -296,11 +367,17 @@ def _systems(
         known = vocabulary(table, expected) if expected else frozenset()
         lists = [name for name in free if _is_results(table, name, known)]
         lists = [name for name in lists if not known or not _is_record(table, name) or vocabulary(table, name) & known]
-        named = [name for name in lists if set(words_of(name)) & RETRIEVED]
+        named = [name for name in lists if set(words_of(name)) & (RETRIEVED if known else RETRIEVED - {"top"})]
+        several = sum(is_scored(table, name) for name in free) > 1
+        if several and not known and not named and not any(is_lists(table, name) for name in lists):
+            return {}, {}  # texts beside scores of several systems are no lists
         # With a column that says what it is, one that does not is something else, unless it has expected documents.
         lists = [
             name for name in lists if name in named or not named or vocabulary(table, name) & known
         ]  # fmt: skip
+        # Of the ids and the texts of one list those count that can be expected.
+        lists = [name for name in lists if vocabulary(table, name) & known or not _is_twin(name, lists, table, known)]
+        free = [name for name in free if name in lists or not _is_twin(name, lists, table, known)]
         _check_left(table, [name for name in free if name not in lists], lists, known)
     if len(lists) > 1 and all(_PLACED.fullmatch(name) for name in lists) and _are_single(table, lists):
         raise table.fault(
@@ -320,6 +397,13 @@ def _systems(
     return labels, scores
 
 
+def _is_twin(name: str, lists: Sequence[str], table: GoldenRows, known: frozenset[str]) -> bool:
+    """Whether another column of results has the same name but for what is listed, and expected documents."""
+    stem = set(words_of(name)) - THING - _TEXTS
+    others = (other for other in lists if other != name and set(words_of(other)) - THING - _TEXTS == stem)
+    return any(vocabulary(table, other) & known for other in others)
+
+
 def _is_record(table: GoldenRows, name: str) -> bool:
     """Whether cells are objects of the same keys without digits, as feedback and settings are: no ids."""
     cells = [json_cell(cell) for cell in table.filled(name)]
@@ -334,11 +418,12 @@ def _check_left(table: GoldenRows, others: Sequence[str], lists: Sequence[str], 
     if not lists or not known:
         return
     usual = min((mean(map(len, own)) for name in lists if (own := lists_of(table, name)) is not None), default=0)
-    for name in others:
+    for name in (one for one in others if joined(one) not in ID):
         objects = any(isinstance(json_cell(cell), Mapping) for cell in table.filled(name))
-        apart = objects or set(words_of(name)) & (QUESTION | NOTES) or is_numeric(table, name)
+        apart = objects or set(words_of(name)) & (QUESTION | NOTES) or is_numeric(table, name) or _is_prose(table, name)
         own = None if apart else lists_of(table, name)
-        if own is not None and usual > 1 and mean(map(len, own)) >= usual / 2:
+        listed = own is not None and (max(map(len, own)) > 1 or set(words_of(name)) & RETRIEVED)
+        if own is not None and listed and usual > 1 and mean(map(len, own)) >= usual / 2:
             fault = f"'{name}' holds lists, but none of the expected ids"
             choices = (f"retrieved={'+'.join([*lists, name])}", f"retrieved={'+'.join(lists)}")
             raise table.two_readings(f"{fault}: a system, or something else", choices)
@@ -367,6 +452,12 @@ def _labels(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def _is_prose(table: GoldenRows, name: str) -> bool:
+    """Whether a column has an answer in words, which may hold the signs between ids."""
+    words = [len(str(cell).split()) for cell in table.filled(name)]
+    return bool(set(words_of(name)) & (ANSWER | GENERATED | REFERENCE)) and mean(words) >= 2 * TEXT_WORDS
+
+
 def _is_results(table: GoldenRows, name: str, known: frozenset[str]) -> bool:
     """Whether a column holds lists of results: by its name and its cells."""
     cells = table.filled(name)
@@ -374,6 +465,8 @@ def _is_results(table: GoldenRows, name: str, known: frozenset[str]) -> bool:
         return False
     if is_lists(table, name):
         return True
+    if _is_prose(table, name):
+        return False
     if not is_numeric(table, name):
         several = sum(any(sign in str(cell) for sign in (*SEPARATORS, " ")) for cell in cells)
         named = bool(set(words_of(name)) & RETRIEVED)

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 from truerank.errors import InputError
@@ -23,6 +22,7 @@ from truerank.sources.golden_cells import (
     separator,
     shared_separator,
     whole,
+    whole_grades,
 )
 from truerank.sources.golden_columns import half_roles, is_named_expected, result_columns
 from truerank.sources.golden_roles import GoldenRoles
@@ -52,10 +52,6 @@ class Half:
     roles: GoldenRoles
     content: str
 
-    @property
-    def place(self) -> Path:
-        return Path(self.table.where)
-
     def named(self) -> str:
         """The column of documents, where its name does not say what it is and rows are single results."""
         single = self.content and self.roles.document is None and self.roles.rank is not None
@@ -78,7 +74,7 @@ class Half:
         found = self.results()
         grades = [None] * len(found) if self.roles.grade is None else self.table.cells(self.roles.grade)
         return [
-            {one.doc_id: number_of(grade) if grade is not None else one.score for one in own}
+            {one.doc_id: number_of(grade) if grade is not None else one.weight for one in own}
             for own, grade in zip(found, grades, strict=True)
         ]
 
@@ -129,7 +125,7 @@ def golden_half(halves: Sequence[Half]) -> Half | None:
     ranked = [one for one in halves if one.roles.rank or one.roles.system or one.roles.score]
     open_ones = [one for one in halves if one not in ranked and one.content]
     by_column = [one for one in open_ones if one.roles.expected is not None or one.roles.grade is not None]
-    by_name = [one for one in open_ones if is_named_expected(one.place.stem)]
+    by_name = [one for one in open_ones if is_named_expected(one.table.name)]
     for fitting in (by_column, by_name):
         if len(fitting) == 1:
             return fitting[0]
@@ -203,14 +199,14 @@ def expected_elsewhere(gold: Half, results: Half) -> str | None:
     return None if meets(gold.content) or len(others) != 1 else others[0]
 
 
-def judged_by(gold: Half) -> Mapping[str, Mapping[str, float]]:
-    """What was expected as numbers by question and document, for runs that come in files of their own."""
+def judged_by(gold: Half) -> tuple[Mapping[str, Mapping[str, float]], str]:
+    """What was expected as numbers by question and document, for runs that come in files of their own; a remark."""
     column = gold.roles.identifier or gold.roles.question or ""
     found: dict[str, dict[str, float]] = {}
     for cell, answers in zip(gold.table.cells(column), gold.lists(), strict=True):
         own = found.setdefault(whole(identifier_of(cell)), {})
         own.update({whole(doc): 1.0 if grade is None else grade for doc, grade in answers.items()})
-    return found
+    return whole_grades(found)
 
 
 def ranked_by(results: Half) -> Mapping[str, Mapping[str, float]]:

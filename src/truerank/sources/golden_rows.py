@@ -11,7 +11,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -21,13 +21,15 @@ import polars as pl
 from truerank.errors import InputError, TwoReadingsError
 from truerank.loading import LARGEST, load_json, load_yaml, without_halves
 from truerank.sources import compressed, formats
-from truerank.sources.golden_words import ID, QUESTION, joined, words_of
+from truerank.sources.golden_words import ID, QUESTION, RETRIEVED, SYSTEM, THING, WANTED, joined, words_of
+from truerank.sources.lines import whole_bytes
 from truerank.sources.pair_tables import is_missing, polars_frame
 from truerank.sources.rows import rows as read_rows
-from truerank.sources.tool_results import measure_columns
+from truerank.sources.tool_results import is_numbers, measure_columns
 
 _NAMED: Final = 5
-_WORKBOOKS: Final = (".xlsx", ".xlsm")
+#: A workbook of Excel, and one of its sheets.
+_WORKBOOK: Final = re.compile(r"(.+\.xls[xm])(?:#(.+))?", re.IGNORECASE)
 _SEPARATORS: Final = (",", ";", "\t", "|")
 #: A line of a table below its header, in Markdown.
 _RULE: Final = re.compile(r"[-:+ ]*")
@@ -121,13 +123,14 @@ def of_rows(
     names = tuple(dict.fromkeys(str(key) for row in rows for key in row))
     if not rows:
         raise InputError("a table without rows", "give one with a row for each question", where=where)
-    last = len(rows)
-    while last > 1 and _is_summary(rows[last - 1]):
-        last -= 1
-    if last < len(rows):
-        left = first_names([str(next(iter(row.values()))) for row in rows[last:]], quoted=True)
-        remarks = (*remarks, f"rows of means at the end are left out ({left})")
-    return GoldenRows(name, where, names, tuple(rows[:last]), tuple(islice(lines, last)), remarks)
+    means = [_is_summary(row) for row in rows]
+    last = max((place + 1 for place, mean in enumerate(means) if not mean), default=1)
+    first = min(means.index(False), last - 1) if False in means else 0
+    if summaries := [*rows[:first], *rows[last:]]:
+        left = first_names([str(next(iter(row.values()))) for row in summaries], quoted=True)
+        where_left = "at the end" if not first else "at the beginning" if last == len(rows) else "at both ends"
+        remarks = (*remarks, f"rows of means {where_left} are left out ({left})")
+    return GoldenRows(name, where, names, tuple(rows[first:last]), tuple(islice(lines, first, last)), remarks)
 
 
 def _is_summary(row: Mapping[str, Any]) -> bool:
@@ -138,12 +141,12 @@ def _is_summary(row: Mapping[str, Any]) -> bool:
 
 
 def _file(path: Path) -> GoldenRows:
+    if is_workbook(path):
+        return _of_workbook(path)
     start = compressed.head(path)
     if path.suffix in (".yaml", ".yml"):
         rows, remark = _records(_yaml(path), path.name.partition(".")[0])
         return of_rows(path.name, path, rows, range(1, len(rows) + 1), remark)
-    if path.suffix.lower() in _WORKBOOKS:
-        return _of_workbook(path)
     if not start.startswith((b"\xff\xfe", b"\xfe\xff")):
         form = formats.detect(path)
         if form == "json" and (found := _of_json(path)):
@@ -158,41 +161,51 @@ def _file(path: Path) -> GoldenRows:
                 [without_halves(row.values) for row in read],
                 [row.line for row in read],
             )
-    text, remarks = _text(b"".join(compressed.chunks(path)))
+    text, remarks = _text(whole_bytes(path))
     if text.lstrip()[:1] == "<":
         raise InputError("this is HTML or XML, not a table", "save the table itself as CSV", where=path, line=1)
     return _lines(path, text, remarks)
 
 
+def is_workbook(path: Path) -> bool:
+    """Whether a path names a workbook of Excel, or a sheet of one: FILE.xlsx#SHEET."""
+    return _WORKBOOK.fullmatch(str(path)) is not None
+
+
 def _of_workbook(path: Path) -> GoldenRows:
-    """The rows of the only sheet of an Excel file that holds any."""
+    """The rows of a sheet: the one that is named, or the only one that holds a table."""
+    book, sheet = _WORKBOOK.fullmatch(str(path)).groups()  # type: ignore[union-attr]
+    compressed.checked_file(Path(book))
     try:
         import openpyxl
     except ImportError:
-        remedy = "pip install openpyxl, or save the sheet as CSV"
+        remedy = "pip install 'truerank[excel]', or save the sheet as CSV"
         raise InputError("an Excel file, and openpyxl is not installed", remedy, where=path) from None
     try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        sheets = {sheet.title: [list(row) for row in sheet.values] for sheet in book.worksheets}
-        book.close()
+        opened = openpyxl.load_workbook(book, read_only=True, data_only=True)
+        sheets = {one.title: [list(row) for row in one.values] for one in opened.worksheets}
+        opened.close()
     except MemoryError:
         raise
     except Exception as error:
         # openpyxl raises whatever its parsers raise.
         fault = f"an Excel file that cannot be read ({type(error).__name__})"
         raise InputError(fault, "save the sheet as CSV", where=path) from error
-    filled = {name: rows for name, rows in sheets.items() if sum(any(c is not None for c in row) for row in rows) > 1}
-    if len(filled) != 1:
-        shown = first_names(filled, quoted=True) or "none"
-        raise InputError(f"{len(filled)} sheets with tables ({shown})", "save one of them as CSV", where=path)
-    ((name, rows),) = filled.items()
+    widths = {name: [sum(cell is not None for cell in row) for row in rows] for name, rows in sheets.items()}
+    tables = [name for name, own in widths.items() if sum(map(bool, own)) > 1 and max(own) > 1]
+    if (len(tables) != 1) if sheet is None else (sheet not in sheets):
+        fault = f"{len(tables)} sheets with tables" if sheet is None else f"no sheet '{sheet}'"
+        shown = " ".join(f"'{book}#{name}'" for name in tables[:_NAMED])
+        raise InputError(f"{fault} ({first_names(tables, quoted=True) or 'none'})", f"give {shown}", where=book)
+    name = sheet or tables[0]
     text = io.StringIO()
-    csv.writer(text).writerows([["" if cell is None else cell for cell in row] for row in rows])
-    return _lines(path, text.getvalue(), (f"sheet '{name}'",))
+    csv.writer(text).writerows([["" if cell is None else cell for cell in row] for row in sheets[name]])
+    found = _lines(path, text.getvalue(), (f"sheet '{name}'",))
+    return replace(found, name=name) if sheet else found
 
 
 def _yaml(path: Path) -> Any:
-    data = b"".join(compressed.chunks(path))
+    data = whole_bytes(path)
     return load_yaml(data, path, lambda loader, node: loader.construct_document(node), most=LARGEST)
 
 
@@ -203,8 +216,8 @@ def is_settings(path: Path) -> bool:
 
 def _of_json(path: Path) -> GoldenRows | None:
     """The rows of one JSON value that is not a plain list of records."""
-    value = without_halves(load_json(b"".join(compressed.chunks(path)), path))
-    if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
+    value = without_halves(load_json(whole_bytes(path), path))
+    if isinstance(value, list) and all(isinstance(one, Mapping) for one in value) and not _by_system(value or [{}]):
         return None
     rows, remarks = _records(value, path.name.partition(".")[0])
     return of_rows(path.name, path, rows, range(1, len(rows) + 1), remarks) if rows else None
@@ -222,10 +235,12 @@ def _records(value: Any, name: str, place: str = "") -> _Records:
     """
     remarks = (f"rows are those of '{place}'",) if place else ()
     if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
-        return [dict(one) for one in value], remarks
+        return _by_system(value) or ([dict(one) for one in value], remarks)
     if not isinstance(value, Mapping):
         return [], ()
-    if found := _of_known(value) or _of_lists(value, name):
+    named = [{"name": key, "rows": cell} for key, cell in value.items() if isinstance(cell, list)]
+    by_system = _by_system(named) if len(value) == len(named) > 1 and _same_questions(list(value.values())) else None
+    if found := by_system or _of_known(value) or _of_lists(value, name):
         return found[0], (*found[1], *remarks)
     parts = list(value.values())
     if len(parts) > 1 and all(isinstance(one, Mapping) and one for one in parts):
@@ -238,6 +253,47 @@ def _records(value: Any, name: str, place: str = "") -> _Records:
         if place.count(".") < _DEEPEST and isinstance(one, Mapping | list)
     ]
     return max(inner, key=lambda found: len(found[0]), default=([], ()))
+
+
+def _by_system(records: Sequence[Mapping[str, Any]]) -> _Records | None:
+    """Records of systems, each with the list of its questions, as a row for each question."""
+
+    def asks(record: Mapping[str, Any]) -> bool:
+        return any(joined(str(name)) in QUESTION for name in record)
+
+    keys = [key for key, cell in records[0].items() if isinstance(cell, list) and cell]
+    for key in keys if not any(map(asks, records)) else ():
+        inner = [one.get(key) for one in records]
+        if all(isinstance(own, list) and all(isinstance(x, Mapping) and asks(x) for x in own) for own in inner):
+            names = [_system_of(one, str(number)) for number, one in enumerate(records, 1)]
+            rows = [{"system": name, **one} for name, own in zip(names, inner, strict=True) for one in own or ()]
+            return rows, (f"rows are those of '{key}' of each system",)
+    return None
+
+
+def _same_questions(lists: Sequence[Sequence[Any]]) -> bool:
+    """Whether lists of records ask much the same, as systems do, and parts of a test set do not."""
+    asked = [
+        {
+            str(cell)
+            for one in own
+            if isinstance(one, Mapping)
+            for key, cell in one.items()
+            if joined(str(key)) in QUESTION
+        }
+        for own in lists
+    ]
+    return 2 * len(set.intersection(*asked)) > max(map(len, asked))
+
+
+def _system_of(record: Mapping[str, Any], number: str) -> str:
+    """What a record of a system calls it, in itself or in its settings."""
+    parts = [
+        record,
+        *(cell for key, cell in record.items() if joined(str(key)) in SYSTEM and isinstance(cell, Mapping)),
+    ]
+    named = (str(part[key]) for part in parts for key in ("name", "label", "system", "model", "id") if key in part)
+    return next(named, number)
 
 
 def _of_known(value: Mapping[str, Any]) -> _Records | None:
@@ -258,7 +314,7 @@ def _of_judged_runs(value: Mapping[str, Any]) -> _Records | None:
     """An object that has judgments by topic and document, and runs by system, topic and document."""
     judged: Any = next((value[key] for key in ("qrels", "qrel", "judgments") if key in value), None)
     runs: Any = next((value[key] for key in ("runs", "results", "systems", "run") if key in value), None)
-    if not _is_nested_numbers(judged, 2) or not _is_nested_numbers(runs, 3):
+    if not is_numbers(judged) or not isinstance(runs, Mapping) or not runs or not all(map(is_numbers, runs.values())):
         return None
     rows = [
         {"id": topic, "expected": own} | {f"retrieved.{name}": run.get(topic) for name, run in runs.items()}
@@ -271,45 +327,34 @@ def _of_promptfoo(value: Mapping[str, Any]) -> _Records | None:
     """Results of promptfoo: a row for each test, provider and prompt; what it scored, where no output is a list."""
     own: Any = value.get("results")
     own = own.get("results") if isinstance(own, Mapping) else own
-    named = ("testIdx", "provider", "vars")
     if (
         not isinstance(own, list)
         or not own
-        or not all(isinstance(one, Mapping) and set(named) <= set(one) for one in own)
+        or not all(isinstance(x, Mapping) and {"provider", "vars"} <= set(x) for x in own)
     ):
         return None
     several = len({one.get("promptIdx") for one in own}) > 1
-    rows, lists = list[tuple[dict[str, Any], Any, Mapping[str, Any]]](), 0
+    tests: dict[str, int] = {}
+    rows = []
     for one in own:
         provider, asked, response = (
-            one[name] if isinstance(one.get(name), Mapping) else {} for name in (*named[1:], "response")
+            cell if isinstance(cell := one.get(name), Mapping) else {} for name in ("provider", "vars", "response")
         )
         system = str(provider.get("label") or provider.get("id") or one["provider"])
-        output = json_cell(response.get("output"))
-        lists += isinstance(output, list)
-        row = {"id": one["testIdx"], "system": f"{system} prompt {one.get('promptIdx')}" if several else system}
-        rows.append((row | {"score": one.get("score")}, output, asked))
-    if not lists:
-        cells = [
-            {name: asked[name] for name in asked if "_".join(words_of(name)) in _ASKED} | row for row, _, asked in rows
-        ]
-    else:
-        cells = [
-            {
-                **asked,
-                "id": row["id"],
-                "system": row["system"],
-                "retrieved": output if isinstance(output, list) else None,
-            }
-            for row, output, asked in rows
-        ]
+        row = {
+            "id": one.get("testIdx", tests.setdefault(repr(asked), len(tests))),
+            "system": f"{system} prompt {one.get('promptIdx')}" if several else system,
+            "retrieved": output if isinstance(output := json_cell(response.get("output")), list) else None,
+            "score": one.get("score"),
+        }
+        rows.append(dict(asked) | row)
+    lists = any(row["retrieved"] is not None for row in rows)
+    kept = {"id", "system", "score"}
+    cells = [
+        {key: cell for key, cell in row.items() if (key != "score" if lists else key in kept or joined(key) in _ASKED)}
+        for row in rows
+    ]
     return cells, (f"results of promptfoo: {'lists of each provider' if lists else 'its own scores'}, by test",)
-
-
-def _is_nested_numbers(value: Any, depth: int) -> bool:
-    if not depth:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    return isinstance(value, Mapping) and bool(value) and all(_is_nested_numbers(x, depth - 1) for x in value.values())
 
 
 def _of_lists(value: Mapping[str, Any], name: str) -> _Records | None:
@@ -331,12 +376,24 @@ def _of_objects(value: Mapping[str, Any], count: int, remarks: tuple[str, ...]) 
     if all(isinstance(cell, Mapping) for one in value.values() for cell in one.values()) and first:
         rows = [{"system": system, "id": key, **cell} for system, own in value.items() for key, cell in own.items()]
         return rows, ("records by system and id", *remarks)
+    roles = any(set(words_of(str(key))) <= WANTED | RETRIEVED | THING for key in first)
+    lists = all(isinstance(cell, list) for one in value.values() for cell in one.values())
+    if lists and first and count < len(first) and not roles:
+        rows = [
+            {"system": system, "id": key, "retrieved": cell}
+            for system, own in value.items()
+            for key, cell in own.items()
+        ]
+        return rows, ("lists by system and id", *remarks)
     if all(str(key).isdecimal() for key in first) and not all(str(key).isdecimal() for key in value):
         keys = list(dict.fromkeys(key for own in value.values() for key in own))
         return [{name: own.get(key) for name, own in value.items()} for key in keys], (
             "columns by number of row",
             *remarks,
         )
+    if len(first) > count and all(isinstance(x, int | float) for own in value.values() for x in own.values()):
+        rows = [{"id": key, **{name: own.get(key) for name, own in value.items()}} for key in first]
+        return rows, (f"scores of {count} systems by question", *remarks)
     return [{"id": key, **own} for key, own in value.items()], (f"{count} records by id", *remarks)
 
 

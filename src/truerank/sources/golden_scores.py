@@ -4,38 +4,37 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from truerank.sources.golden_cells import is_missing, is_numeric, number_of
+from truerank.sources.golden_cells import TEXT_WORDS, is_missing, is_numeric, is_scored, number_of
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, HalfError, NumbersError, no_expected, only_one
 from truerank.sources.golden_rows import GoldenRows, first_names
-from truerank.sources.golden_words import ID, LOWER, MEASURE, QUESTION, SCORE, SCORES, joined, measure_in, words_of
+from truerank.sources.golden_words import (
+    GROUPS,
+    ID,
+    LOWER,
+    MEASURE,
+    QUESTION,
+    SCORE,
+    SCORES,
+    SECONDS,
+    called,
+    joined,
+    lower_is_better,
+    measure_in,
+    words_of,
+)
 
 _DERIVED: Final = frozenset("delta diff difference change average avg mean best worst max min".split())
-
-
 _SIGNS: Final = frozenset(("Δ", "δ", "±", "Ø", "∆"))
-
-
 _CALLED: Final = frozenset(
     "rating ratings stars star points quality percent pct grade grades judge judgment punktzahl note nota puntos "
     "bewertung punkte".split()
 )
-
-
-#: Parts of names of times and ranks in some languages, and units behind a sign.
-_TIME: Final = re.compile(
-    r"latenc|durat|runtime|elapsed|zeit|dauer|tiempo|temps|second|sekund|\brang\b|puesto|[_ (](m?s|sec|secs)\)?$|^ms_",
-    re.IGNORECASE,
-)
-
-
 _SIZES: Final = frozenset("len length size count chars words".split())
-
-
 #: Measures of programs that judge answers and contexts, such as Ragas and DeepEval.
 _RAG_MEASURE: Final = re.compile(
     r"faithfulness|groundedness|answer_(relevancy|relevance|correctness|similarity)|semantic_similarity|"
@@ -43,13 +42,9 @@ _RAG_MEASURE: Final = re.compile(
 )
 #: A column whose largest value is so many times that of another one is of another measure.
 SCALE: Final = 10
-
-
 #: Numbers that programs write where there is no score: 99, -999. A score is so many by less than this chance.
 _MARK: Final = re.compile(r"-?9{2,}")
 _CHANCE: Final = 0.001
-
-
 #: Numbers above it, and whole numbers above 1, are asked about where nothing calls them scores.
 _HIGHEST_SCORE: Final = 2
 
@@ -60,7 +55,8 @@ def score_roles(
     """The roles of a score table: a column of numbers for each system, or one with the system beside it."""
     numbers, left = list(chosen.get("score", ())), tuple[str, ...]()
     if not numbers:
-        numbers, left = _numbers(table, [name for name in free if is_numeric(table, name) or failures(table, name)])
+        numbers, left = _numbers(table, [name for name in free if is_scored(table, name)])
+        left = (*left, *with_texts(table, [name for name in free if not is_scored(table, name)]))
     if found.expected is not None and (not numbers or "expected" in chosen):
         named = f" (left are {first_names(free, quoted=True)})" if free else ""
         fault = f"no column with what was retrieved{named}"
@@ -69,14 +65,7 @@ def score_roles(
     shown = f", or say that these are scores: --columns score={'+'.join(own)}"
     left = (*left, *refuse_marks(table, own, found.system, shown, asked="score" not in chosen))
     if found.system is not None:
-        score = found.score or only_one(table, numbers, "score")
-        if score is None:
-            fault = f"a column '{found.system}', and none with scores or results"
-            raise table.fault(fault, "name it: --columns score=COLUMN")
-        check_results(table, found, [name for name in free if name not in numbers], chosen)
-        if "score" not in chosen:
-            _check_scores(table, [score])
-        return replace(found, expected=None, score=_higher_is_better(table, score), is_scores=True, left=left)
+        return replace(_by_system(table, free, numbers, chosen, found), left=left)
     if found.rank is not None and "score" not in chosen:
         raise no_expected(table)  # ranks order results
     if not numbers:
@@ -86,19 +75,44 @@ def score_roles(
     others = [name for name in free if name not in numbers]
     if found.identifier is None and found.question is None:
         if not others:
-            raise table.fault("scores without questions", "add a column with an id for each row")
+            remedy = "add a column with an id for each row, or name it: --columns question=COLUMN"
+            raise table.fault("scores without questions", remedy)
         found = replace(found, question=others[0])
         if len(table.rows) < len(numbers):
             fault = f"'{others[0]}' names {len(table.rows)} questions, or as many systems"
             raise table.two_readings(fault, (f"question={others[0]}", f"system={others[0]}"))
-    check_rows(table, found, others)
-    _check_numbers(table, [_higher_is_better(table, name) for name in numbers])
+    check_questions(table, found, others, chosen)
+    check_rows(table, found, others, chosen)
+    _check_numbers(table, numbers, asked="score" not in chosen)
     if "score" not in chosen:
         _check_scores(table, numbers)
-    labels = {_label(name): name for name in numbers}
+    labels = _labels(numbers)
     if isinstance(table.where, Path) and len(numbers) == 1 and joined(numbers[0]) in SCORE:
         labels = {table.where.stem: numbers[0]}  # a file for each system
-    return replace(found, expected=None, retrieved=labels, is_scores=True, left=left)
+    return replace(found, expected=None, score=None, retrieved=labels, is_scores=True, left=left)
+
+
+def _by_system(
+    table: GoldenRows,
+    free: Sequence[str],
+    numbers: Sequence[str],
+    chosen: Mapping[str, tuple[str, ...]],
+    found: GoldenRoles,
+) -> GoldenRoles:
+    """The roles of scores in one column, with the system beside them."""
+    if found.score is None and len(numbers) > 1 and "system" not in chosen and not any(map(measured, numbers)):
+        fault = f"'{found.system}' names systems, or the runs of {first_names(numbers, quoted=True)}"
+        choices = (f"score={'+'.join(numbers)},repeat={found.system}", *(f"score={name}" for name in numbers))
+        raise table.two_readings(fault, choices)
+    score = found.score or only_one(table, numbers, "score")
+    if score is None:
+        fault = f"a column '{found.system}', and none with scores or results"
+        raise table.fault(fault, "name it: --columns score=COLUMN")
+    check_questions(table, found, free, chosen)
+    check_rows(table, found, [name for name in free if name not in numbers], chosen)
+    if "score" not in chosen:
+        _check_scores(table, [score])
+    return replace(found, expected=None, score=score, is_scores=True)
 
 
 def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -107,34 +121,27 @@ def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[
     left: list[str] = []
     for name in names:
         words = set(words_of(name))
-        apart = _is_time(name) or words & _SIZES or words & _DERIVED or name in _SIGNS or _is_counted(table, name)
+        lower = lower_is_better(name) or SECONDS.search(name)
+        grouped = words and words <= GROUPS
+        apart = lower or grouped or words & (_SIZES | _DERIVED) or name in _SIGNS or _is_counted(table, name)
         (left if apart or (joined(name) in ID and len(names) > 1) else kept).append(name)
     if not kept:
         return list(names), ()
     return kept, ((f"not taken for scores: {first_names(left, quoted=True)}",) if left else ())
 
 
-def failures(table: GoldenRows, name: str) -> list[str]:
-    """The texts in a column that has fractions otherwise, as programs write failures."""
-    cells = [cell for cell in table.filled(name) if not is_missing(cell)]
-    fractions = sum(not (number_of(cell) or 0.0).is_integer() for cell in cells)
-    return [str(cell) for cell in cells if number_of(cell) is None] if fractions * 2 > len(cells) else []
+#: One number in so many cells is no accident.
+_SOME: Final = 5
 
 
-def without_failures(table: GoldenRows, names: Iterable[str]) -> GoldenRows:
-    """The table without the texts that columns of scores hold, which are named."""
-    texts = {name: found for name in names if (found := failures(table, name))}
-    if not texts:
-        return table
-    rows = tuple(
-        {name: None if name in texts and number_of(cell) is None else cell for name, cell in row.items()}
-        for row in table.rows
-    )
-    remarks = (
-        f"'{name}': {len(found)} of its cells are left out, which are no numbers, such as '{found[0][:20]}'"
-        for name, found in texts.items()
-    )
-    return replace(table, rows=rows, remarks=(*table.remarks, *remarks))
+def with_texts(table: GoldenRows, names: Sequence[str]) -> Iterable[str]:
+    """Columns of fractions in which some cells are texts, as programs write failures."""
+    for name in names:
+        cells = [cell for cell in table.filled(name) if not is_missing(cell)]
+        texts = [str(cell) for cell in cells if number_of(cell) is None]
+        fractions = sum(not (number_of(cell) or 0.0).is_integer() for cell in cells)
+        if texts and fractions * _SOME > len(cells):
+            yield f"'{name}' is not taken for scores: not numbers: {len(texts)} of its cells, such as '{texts[0][:20]}'"
 
 
 def refuse_marks(
@@ -150,10 +157,10 @@ def refuse_marks(
         asked: whether nobody said that they are scores.
     """
     cells = [
-        (row, name if system is None else str(cells.get(system)).strip(), number_of(cells.get(name)) or 0.0)
+        (row, name if system is None else str(cells.get(system)).strip(), number)
         for row, cells in enumerate(table.rows)
         for name in numbers
-        if not is_missing(cells.get(name))
+        if not is_missing(cells.get(name)) and (number := number_of(cells.get(name))) is not None
     ]
     marks, certain = failure_marks([value for _, _, value in cells])
     if not marks:
@@ -189,11 +196,6 @@ def failure_marks(values: Sequence[float]) -> tuple[frozenset[float], bool]:
     return (marks, certain) if certain or marks == {-1.0} else (frozenset(), False)
 
 
-def _is_time(name: str) -> bool:
-    """Whether a name says that lower values are better: a time, a cost, a rank."""
-    return bool(set(words_of(name)) & LOWER) or _TIME.search(name) is not None
-
-
 def check_judged_answers(table: GoldenRows, free: Sequence[str], expected: str | None, retrieved: str) -> None:
     """Asks where a table has results, and beside them what a program that judges answers made of them."""
     scored = [name for name in free if _RAG_MEASURE.fullmatch("_".join(words_of(name)))]
@@ -223,25 +225,39 @@ def check_means(table: GoldenRows, head: str) -> None:
         raise table.fault(fault, "give a row for each question: a mean does not say how much of it is chance")
 
 
-def check_results(
+def check_rows(
     table: GoldenRows, found: GoldenRoles, others: Sequence[str], chosen: Mapping[str, tuple[str, ...]]
 ) -> None:
-    """Refuses several rows of a question and a system that name things: the mean score of results says nothing."""
-    key = found.question or found.identifier
-    if key is None or found.repeat is not None or "score" in chosen:
+    """Asks about several rows of a question, and of a system where one is named, that differ in something else.
+
+    Their mean would be that of several systems, measures or results.
+    """
+    keys = [name for name in (found.question or found.identifier, found.system, found.repeat) if name is not None]
+    rows = [tuple(str(row.get(name)) for name in keys) for row in table.rows]
+    if len(set(rows)) == len(rows) or keys[:1] != [found.question or found.identifier]:
         return
-    pairs = [(str(row.get(key)), str(row.get(found.system or ""))) for row in table.rows]
-    things = []
-    for name in (name for name in others if not is_numeric(table, name)):
-        groups: dict[tuple[str, str], set[str]] = {}
-        for pair, cell in zip(pairs, table.cells(name), strict=True):
-            groups.setdefault(pair, set()).add(str(cell))
-        # Names of repetitions are the same for all questions.
-        if len(set(map(frozenset, groups.values()))) > len({system for _, system in pairs}):
-            things.append(name)
-    if len(set(pairs)) < len(pairs) and things:
-        choices = tuple(f"{role}={name}" for name in things for role in ("document", "repeat"))
-        raise table.two_readings(f"several rows of a question and a system, with '{things[0]}'", choices)
+    choices: dict[str, list[str]] = {}
+    for name in others:
+        groups: dict[tuple[str, ...], set[str]] = {}
+        for row, cell in zip(rows, table.cells(name), strict=True):
+            groups.setdefault(row, set()).add(str(cell))
+        # Names of systems, measures and repetitions are the same for all questions.
+        names = len(set().union(*groups.values())) <= MOST_SYSTEMS
+        plain = found.system and is_numeric(table, name) and not set(words_of(name)) <= GROUPS
+        if name in keys or max(map(len, groups.values())) == 1 or plain:
+            continue
+        if _names_measures(table, name):
+            choices[name] = ["measure"]
+        elif found.repeat is None and found.system is None and names:
+            choices[name] = ["system", "repeat"]
+        elif found.repeat is None and found.system is not None and "score" not in chosen:
+            same = len(set(map(frozenset, groups.values()))) <= len({row[1] for row in rows})
+            other = "measure" if same else "document"
+            choices[name] = ["repeat"] if is_numeric(table, name) else [other, "repeat"]
+    if choices:
+        what = "a question and a system" if found.system else "a question"
+        fault = f"several rows of {what}, with {first_names(choices, quoted=True)}"
+        raise table.two_readings(fault, tuple(f"{role}={name}" for name, own in choices.items() for role in own))
 
 
 def _check_scores(table: GoldenRows, numbers: Sequence[str]) -> None:
@@ -249,8 +265,11 @@ def _check_scores(table: GoldenRows, numbers: Sequence[str]) -> None:
     where = table.where.stem if isinstance(table.where, Path) else ""
     words = {word for name in (*numbers, where) for word in words_of(name)}
     plain = any(set(words_of(name)) & (SCORE | SCORES | _CALLED) or measure_in(name) for name in numbers)
-    if lower := next((name for name in (*numbers, *(() if plain else (where,))) if _is_time(name)), ""):
-        fault = f"'{lower}' is not called like a score: lower may be better"
+    if all(map(lower_is_better, numbers)):
+        return
+    doubtful = [where, *filter(SECONDS.search, numbers)]
+    if not plain and (len(doubtful) > 1 or lower_is_better(where)):
+        fault = f"'{doubtful[-1]}' is not called like a score: lower may be better"
         raise table.fault(fault, "give scores of which the higher is better, or name them: --columns score=COLUMN")
     named = words & (SCORE | SCORES | _CALLED) or any(measure_in(name) for name in (*numbers, where))
     cells = [cell for name in numbers for cell in table.filled(name) if not is_missing(cell)]
@@ -276,42 +295,28 @@ def check_places(table: GoldenRows, found: GoldenRoles) -> None:
         raise table.two_readings(fault, (f"rank={name}", f"score={name}"))
 
 
-def check_rows(table: GoldenRows, found: GoldenRoles, others: Sequence[str]) -> None:
-    """Refuses rows of one question that differ in what may be a system: their mean would be of several."""
-    key = found.question or found.identifier
-    if key is None or found.repeat is not None:
-        return
-    asked = [str(cell) for cell in table.cells(key)]
-    if len(set(asked)) == len(asked):
-        return
-    apart = [name for name in others if name != key and 1 < len(set(map(str, table.cells(name)))) <= MOST_SYSTEMS]
-    if apart:
-        roles = tuple(f"{role}={name}" for name in apart for role in ("system", "repeat"))
-        raise table.two_readings(f"several rows of a question, by {first_names(apart, quoted=True)}", roles)
+def _names_measures(table: GoldenRows, name: str) -> bool:
+    """Whether the few values of a column name measures."""
+    values = set(map(str, table.filled(name)))
+    return 1 < len(values) <= MOST_SYSTEMS and any(
+        MEASURE.fullmatch(one) or _RAG_MEASURE.fullmatch(one) for one in values
+    )
 
 
-def _higher_is_better(table: GoldenRows, name: str) -> str:
-    """The column, unless its name says that lower values are better."""
-    if lower := set(words_of(name)) & LOWER:
-        fault = f"'{name}' is not a score: of a {min(lower)} the lower is better"
-        raise table.fault(fault, "give scores of which the higher is better, such as 1 / rank, or leave the column out")
-    return name
-
-
-def _check_numbers(table: GoldenRows, numbers: Sequence[str]) -> None:
+def _check_numbers(table: GoldenRows, numbers: Sequence[str], *, asked: bool) -> None:
     """Refuses columns that cannot be scores of one measure by several systems."""
     remedy = f"choose those of one measure: --columns score={numbers[0]}+…"
-    if len({measure_in(name) for name in numbers}) > 1:
-        remedy = (
-            f"choose one: --columns score={'+'.join(n for n in numbers if measure_in(n) == measure_in(numbers[0]))}"
-        )
+    if asked and len({measured(name) for name in numbers}) > 1:
+        remedy = f"choose one: --columns score={'+'.join(n for n in numbers if measured(n) == measured(numbers[0]))}"
         raise table.fault(f"columns of several measures ({first_names(numbers, quoted=True)})", remedy)
     for name in numbers:
         if len(table.filled(name)) * 2 < len(table.rows):
             raise table.fault(f"'{name}' has numbers in fewer than half of the rows: it is not a system", remedy)
     largest = {name: max(abs(number_of(cell) or 0.0) for cell in table.filled(name)) for name in numbers}
     first, last = min(numbers, key=largest.__getitem__), max(numbers, key=largest.__getitem__)
-    if largest[last] > SCALE * max(largest[first], 1e-9) > 0:
+    # Times and ranks have no upper end.
+    scale = SCALE**2 if all(map(lower_is_better, numbers)) else SCALE
+    if largest[last] > scale * max(largest[first], 1e-9) > 0:
         cells = table.filled(last)
         above = sum(abs(number_of(cell) or 0.0) > largest[first] for cell in cells)
         fault = f"'{first}' has values up to {largest[first]:g}, '{last}' up to {largest[last]:g}"
@@ -321,7 +326,102 @@ def _check_numbers(table: GoldenRows, numbers: Sequence[str]) -> None:
         )
 
 
-def _label(name: str) -> str:
-    measure = measure_in(name)
-    parts = [part for part in re.split(r"[\s_\-./:]+(?=\D)", name) if part.lower() != measure]
-    return "_".join(parts) if measure and parts else name
+def measured(name: str) -> str:
+    """The measure that a column is called after; empty for none."""
+    lower = sorted(set(words_of(name)) & LOWER) if lower_is_better(name) else []
+    return measure_in(name) or next(iter(lower), "")
+
+
+def _labels(names: Sequence[str]) -> dict[str, str]:
+    """What systems are called: their columns without the measure that all have, and what else they have with it."""
+    measures = {measured(name) for name in names}
+    parts = {name: re.split(r"[\s_\-./:]+(?=\D)", name) for name in names}
+    shared = set.intersection(*map(set, parts.values())) if any(map(lower_is_better, names)) and len(names) > 1 else ()
+    left = {
+        name: "_".join(part for part in own if part.lower() not in measures and part not in shared)
+        for name, own in parts.items()
+    }
+    labels = {left[name]: name for name in names}
+    plain = len(measures) > 1 or "" in measures or "" in labels or len(labels) < len(names)
+    return dict(zip(names, names, strict=True)) if plain else labels
+
+
+def direction(table: GoldenRows, found: GoldenRoles) -> str:
+    """Which scores are better, where their names do not say that the higher are."""
+    names = [found.score] if found.score is not None else list(found.retrieved.values())
+    names += [str(table.cells(found.measure)[0])] if found.measure is not None else []
+    if all(map(lower_is_better, names)) or (found.measure and lower_is_better(str(table.cells(found.measure)[0]))):
+        return "lower is better: their sign is turned"
+    known = any(measured(name) or set(words_of(name)) & (_CALLED | {"score", "scores"}) for name in names)
+    return "" if known or any(_RAG_MEASURE.fullmatch("_".join(words_of(name))) for name in names) else _HIGHER
+
+
+_HIGHER: Final = "higher counts as better"
+_DATE: Final = re.compile(r"(\d{4}-\d\d(-\d\d)?|\d{1,2}[./]\d{1,2}[./]\d{2,4})(\b|T).*")
+_CUT: Final = re.compile(r"(top|k|at|depth|.*@)[ _=@-]?\d+", re.IGNORECASE)
+#: Ids of rows and of tasks, which may name anything.
+_ANY: Final = frozenset("index idx unnamed_0 task key".split())
+_LANGUAGES: Final = frozenset("ar cs da de el en es fa fi fr he hi hu it ja ko nl pl pt ro ru sv tr uk vi zh".split())
+_DATA_SETS: Final = frozenset(
+    "nq fiqa scifact hotpotqa quora msmarco treccovid nfcorpus arguana touche touche2020 dbpedia fever climatefever "
+    "scidocs cqadupstack bioasq squad triviaqa naturalquestions miracl musique popqa eli5 narrativeqa".split()
+)
+
+
+def check_questions(
+    table: GoldenRows, found: GoldenRoles, others: Sequence[str], chosen: Mapping[str, tuple[str, ...]]
+) -> None:
+    """Asks about rows that are no questions: neither their id nor their text says so."""
+    key = found.question or found.identifier
+    if key is None or {"question", "id"} & set(chosen):
+        return
+    # Beside numbers of rows, what each row has another one of may be what it is about.
+    counted = found.question is None and _is_counted(table, key)
+    beside = [name for name in others if set(words_of(name)) <= GROUPS or not is_scored(table, name)]
+    for name in (key, *beside) if counted else (key,):
+        cells = [str(cell).strip() for cell in table.filled(name)]
+        plain = name == key or set(words_of(name)) & GROUPS or group_of(cells) or joined(key) in _ANY
+        if plain and (name == key or len(set(cells)) == len(cells)) and (what := _no_questions(name, cells)):
+            fault = f"'{name}' names {what} ({first_names(dict.fromkeys(cells))}): a row is the mean of many questions "
+            fault += "(then give a row for each of them), or one question"
+            raise table.two_readings(fault, (f"question={name}",))
+
+
+def _no_questions(name: str, cells: Sequence[str]) -> str:
+    """What rows are, by the name of a column and its cells; empty for questions."""
+    count, words = len(cells), set(words_of(name))
+    known = bool(called([name], QUESTION | ID)) and joined(name) not in _ANY
+    if not known and words & GROUPS and words_of(name)[-1] not in QUESTION:
+        return "groups of questions"
+    if what := group_of(cells):
+        return what
+    numbered = words & QUESTION and words & ID
+    if known or numbered or "id" in words or not words or list(map(number_of, cells)) == [*range(count)]:
+        return ""
+    return "" if _are_questions(cells) else "rows"
+
+
+def group_of(cells: Sequence[str]) -> str:
+    """What cells are that name means; empty where they may name questions."""
+    kinds: Mapping[str, Callable[[str], Any]] = {
+        "dates": _DATE.fullmatch,
+        "cut-offs": _CUT.fullmatch,
+        "measures": MEASURE.fullmatch,
+        "languages": _LANGUAGES.__contains__,
+        "data sets": lambda cell: "".join(words_of(cell)) in _DATA_SETS,
+        "groups of questions": lambda cell: (
+            words_of(cell)[:1] and words_of(cell)[0] in GROUPS and len(cell.split()) < 3
+        ),
+    }
+    return next((what for what, fits in kinds.items() if 2 * sum(bool(fits(cell)) for cell in cells) > len(cells)), "")
+
+
+def _are_questions(cells: Sequence[str]) -> bool:
+    """Whether most cells are texts, or ids of letters and digits."""
+    texts = sum(len(cell.split()) >= TEXT_WORDS or (not cell.isascii() and len(cell) >= _TEXT) for cell in cells)
+    ids = sum(re.search(r"\d", cell) is not None and number_of(cell) is None for cell in cells)
+    return 2 * max(texts, ids) > len(cells)
+
+
+#: Letters of a text in a script without blanks.
+_TEXT: Final = 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -9,8 +10,8 @@ from typing import Any, Final
 
 from truerank.sources.golden_cells import INNER, KEYS, is_lists, is_numeric, items, number_of, separator
 from truerank.sources.golden_roles import named_columns
-from truerank.sources.golden_rows import GoldenRows, is_empty, json_cell, of_rows
-from truerank.sources.golden_scores import check_means
+from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows
+from truerank.sources.golden_scores import check_means, group_of
 from truerank.sources.golden_words import (
     DOCUMENT,
     GRADE,
@@ -19,6 +20,7 @@ from truerank.sources.golden_words import (
     PLACES,
     QUESTION,
     REFERENCE,
+    REPEAT,
     RETRIEVED,
     SCORE,
     SYSTEM,
@@ -27,21 +29,98 @@ from truerank.sources.golden_words import (
     joined,
     words_of,
 )
+from truerank.sources.tool_results import FORMS, NAMES_OF_MEASURES, Form
 
 _NUMBERED: Final = re.compile(r"(.*?)[ _.-]?(\d{1,9})")
+_MEASURE: Final = re.compile(NAMES_OF_MEASURES.pattern.removesuffix("([@_(].*)?") + r"((?:_cut|_at)?[@_][\d.]+)?")
 
 
 def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenRows, dict[str, tuple[str, ...]]]:
     """The table with a row for each question, or result, and the columns that were named, by role."""
+    table = unfolded(table)
+    fitting = (one for one in FORMS if all(fnmatch.filter(table.names, name) for name in one.has.split()))
+    form = next(fitting, Form("", "", {}))
     named = columns.split(",") if isinstance(columns, str) else [f"={names}" for names in columns.values()]
     names = [name.strip() for part in named for name in part.partition("=")[2].split("+")]
-    table = _with_nested(unfolded(table), names)
+    table = _with_nested(table, names)
     chosen = named_columns(columns, table)
+    if not _RESULTS & {*chosen, *form.roles} and (scored := [form.measures] if form.measures else _measures_in(table)):
+        table = _by_measure(table, scored)
+        form = form._replace(roles={**form.roles, "measure": "measure", "score": "score"})
+    chosen = {**_of_form(table, form, chosen), **chosen}
+    if form.tool:
+        taken = {name for names in chosen.values() for name in names}
+        left = {name for part in form.left.split() for name in fnmatch.filter(table.names, part)} - taken
+        kept = tuple(name for name in table.names if name not in left)
+        table = replace(table, names=kept, remarks=(*table.remarks, f"read as {form.tool}"))
     several = chosen.get("expected", ())
     if len(several) > 1:
         table = _together(table, several)
         chosen["expected"] = ("+".join(several),)
     return placed(turned(table, chosen), chosen), chosen
+
+
+_RESULTS: Final = frozenset(("expected", "retrieved", "document", "grade", "rank", "score", "scores"))
+
+
+def _of_form(table: GoldenRows, form: Form, chosen: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """The columns of a known form by role, as far as they are there and what was named does not speak against it."""
+    taken = {name for names in chosen.values() for name in names}
+    against = (
+        {"score", "scores"} if {"expected", "retrieved"} & set(chosen) else _RESULTS if "score" in chosen else set()
+    )
+    found: dict[str, tuple[str, ...]] = {}
+    for role, names in form.roles.items():
+        fits = [
+            name.removesuffix("[]")
+            for name in names.split()
+            if table.filled(name.removesuffix("[]"))
+            and (not name.endswith("[]") or is_lists(table, name.removesuffix("[]")))
+        ]
+        free = [name for name in fits if name not in taken]
+        # With its text a question needs no id that comes after it.
+        if free and role not in against and not (role == "id" and "question" in found):
+            found[role] = (free[0],)
+            taken.add(free[0])
+    return found
+
+
+def _measures_in(table: GoldenRows) -> list[str]:
+    """The columns with the scores of each question by measure, or one that has them all; none where documents are."""
+    if any((words := set(words_of(name))) & WANTED and words <= WANTED | THING for name in table.names):
+        return []
+    nested = [name for name in table.names if all(_scores_in(cell) for cell in table.filled(name) or ("",))]
+    # What stands behind a measure and its cut-off names a system: ndcg@10_old.
+    single = [name for name in table.names if _MEASURE.fullmatch(name) and is_numeric(table, name)]
+    asked = any(joined(name) in QUESTION | ID for name in table.names)
+    return nested if len(nested) == 1 else single if len(single) > 1 and asked else []
+
+
+def _scores_in(cell: Any) -> dict[str, float]:
+    """The scores of an object by measure, or of a list of objects with a name and a score."""
+    value = json_cell(cell)
+    if isinstance(value, list) and all(isinstance(one, Mapping) and "name" in one for one in value):
+        return {str(one["name"]): one["score"] for one in value if not is_empty(one.get("score"))}
+    plain = isinstance(value, Mapping) and all(isinstance(one, int | float) or one is None for one in value.values())
+    return dict(value) if plain and any(NAMES_OF_MEASURES.fullmatch(str(name)) for name in value) else {}
+
+
+def _by_measure(table: GoldenRows, columns: Sequence[str]) -> GoldenRows:
+    """The table with a row for each score, of what names the question and the system."""
+    kept = [name for name in table.names if joined(name) in QUESTION | ID | SYSTEM | REPEAT]
+    rows, lines = [], []
+    for row, line in zip(table.rows, table.lines, strict=True):
+        scores = _scores_in(row.get(columns[0])) or {name: row[name] for name in columns if not is_empty(row.get(name))}
+        for measure, score in scores.items():
+            rows.append({name: row.get(name) for name in kept} | {"measure": measure, "score": score})
+            lines.append(line)
+    return of_rows(
+        table.name,
+        table.where,
+        rows,
+        lines,
+        (*table.remarks, f"scores by measure: {first_names(columns, quoted=True)}"),
+    )
 
 
 def _with_nested(table: GoldenRows, names: Sequence[str]) -> GoldenRows:
@@ -124,6 +203,9 @@ def turned(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
     plain = [name for name in others if joined(name) in QUESTION | ID | SCORE | DOCUMENT | RETRIEVED | GRADE]
     if plain or len(set(systems)) < len(systems) or len(others) <= len(systems):
         return table
+    if "system" not in chosen and (what := group_of(others)):
+        fault = f"columns are {what} ({first_names(others)}), or questions"
+        raise table.two_readings(fault, (f"system={heads[0]}",))
     rows = [{"question": name, **dict(zip(systems, table.cells(name), strict=True))} for name in others]
     remark = f"a row for each {heads[0]} and a column for each question; it was turned"
     return of_rows(table.name, table.where, rows, [1] * len(rows), (*table.remarks, remark))

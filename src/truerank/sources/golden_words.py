@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import Final
 from unicodedata import combining
 
@@ -49,6 +50,13 @@ def joined(name: str) -> str:
     return "_".join(words_of(name))
 
 
+def called(names: Iterable[str], known: frozenset[str]) -> list[str]:
+    """The columns that are called so, or, where none is, those whose name ends so behind a dot: input.question."""
+    every = list(names)
+    whole = [name for name in every if joined(name) in known]
+    return whole or [name for name in every if "." in name and joined(name.rpartition(".")[2]) in known]
+
+
 QUESTION: Final = frozenset(
     "question query prompt input user_input search_query utterance text query_text question_text user_query q "
     "user_question search search_term inputs_question inputs_query inputs_input".split()
@@ -68,7 +76,32 @@ DOCUMENT: Final = frozenset(
 RANK: Final = frozenset("rank position place".split())
 GRADE: Final = frozenset("relevance grade rel is_relevant judgment judgement gain".split())
 LABEL: Final = frozenset("relevant label judged".split())
-LOWER: Final = frozenset("rank ranks latency cost time seconds ms error errors distance loss tokens price".split())
+#: Of these the lower is better, unless a name says that they are turned already, or avoided.
+LOWER: Final = frozenset(
+    "rank ranks latency cost costs time seconds ms error errors distance loss losses tokens price perplexity ppl "
+    "toxicity toxic harmful incorrect wrong hallucination hallucinations hallucinated bias miss misses failure "
+    "failures wer cer mae mse rmse nll fpr fnr".split()
+)
+_TURNED: Final = frozenset(
+    "free no non without recip reciprocal inverse inverted saved savings reduction avoided avoidance prevention "
+    "resistance recovery detection handling correlation biased efficiency effectiveness".split()
+)
+#: Parts of names of times and ranks in some languages, and units behind a sign.
+_TIME: Final = re.compile(
+    r"latenc|durat|runtime|elapsed|zeit|dauer|tiempo|temps|second|sekund|\brang\b|puesto|[_ (](ms|secs?)\)?$|^ms_",
+    re.IGNORECASE,
+)
+#: A letter that may stand for seconds.
+SECONDS: Final = re.compile(r"[_ (]s\)?$", re.IGNORECASE)
+#: What rows are called that hold means of many questions.
+GROUPS: Final = frozenset(
+    "k depth cutoff cutoffs cut epoch epochs fold folds split splits step steps iteration date day week month quarter "
+    "year hour time timestamp version release build commit category categories type types class classes kind group "
+    "groups bucket segment domain language languages lang locale country region dataset datasets data corpus "
+    "collection benchmark subset difficulty threshold alpha beta temperature seed size budget measure metric run runs "
+    "trial attempt rep replicate experiment annotator rater assessor participant user customer tenant client "
+    "team".split()
+)
 REPEAT: Final = frozenset(
     "repeat repetition replicate trial seed iteration rep attempt epoch repeat_id trial_id run_index".split()
 )
@@ -81,6 +114,7 @@ NOTES: Final = frozenset(
 )
 REFERENCE: Final = frozenset("reference references ground".split())
 ANSWER: Final = frozenset("answer answers response".split())
+GENERATED: Final = frozenset("generated predicted actual output outputs completion".split())
 THING: Final = frozenset(
     "id ids doc docs document documents chunk chunks passage passages context contexts url urls file files source "
     "sources page pages node nodes".split()
@@ -96,6 +130,14 @@ MEASURE: Final = re.compile(
     r"context_(?:recall|precision)|answer_relevancy|latency|cost)(?:[@_ ]?\d+)?",
     re.IGNORECASE,
 )
+
+
+def lower_is_better(name: str) -> bool:
+    """Whether a name says that lower values are better: a time, a cost, a rank, an error."""
+    words = set(words_of(name))
+    if words & _TURNED or measure_in(name) not in ("", "hit", "latency", "cost"):
+        return False
+    return bool(words & LOWER) or _TIME.search(name) is not None
 
 
 def measure_in(name: str) -> str:

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
-import sqlite3
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import polars as pl
-
-from truerank.errors import InputError, OptionError
+from truerank.errors import InputError
 from truerank.sources import compressed, formats, grammar, hub
 from truerank.sources.columns import named
-from truerank.sources.documents import DocumentSource, open_documents
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import numbered_lines
 from truerank.sources.query_files import well_formed
 from truerank.sources.rows import Row, rows
-from truerank.sources.topics import read_topics
 from truerank.text.printable import counted
-from truerank.work.artifacts import written_by
 
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "query_id": ("query_id", "qid", "query-id", "topic_id"),
@@ -38,11 +26,7 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _NEEDED: Final = (("query", "query_id"), ("relevant", "relevant_id"), ("nonrelevant", "nonrelevant_id"))
 _HEADER: Final = {name for names in _NAMES.values() for name in names}
-#: The table in a folder that `instances build` wrote, and how a size of it is named.
-_BUILT: Final = "instances.parquet"
-_SIZED: Final = re.compile(r"(?P<folder>.+)\?size=(?P<size>[0-9]{1,18})")
 _SAMPLE: Final = 100
-_BLOCK: Final = 1000
 
 
 class Instance(NamedTuple):
@@ -56,83 +40,35 @@ class Instance(NamedTuple):
     nonrelevant: str
 
 
-class _Found(NamedTuple):
+class FoundInstance(NamedTuple):
+    """An instance, its line, and which of query, relevant and nonrelevant are there as ids only."""
+
     line: int
     instance: Instance
-    #: Which of query, relevant and nonrelevant are there as ids only.
     by_id: tuple[bool, bool, bool]
 
 
-def open_instances(
-    spec: str | SourceSpec, *, topics: str | None = None, docs: str | None = None, topic_field: str = "title"
-) -> InstanceSource:
+def open_instances(spec: str | SourceSpec) -> InstanceSource:
     """Opens a source of training instances.
 
     JSONL, JSON, CSV, TSV with a header, Parquet and Hugging Face data sets with the columns query_id, query,
     relevant_id, relevant, nonrelevant_id, nonrelevant (or positive, negative, anchor …), of which ids or texts may be
-    missing; TSV of three columns without a header: MS MARCO triples, of texts, or of ids where topics and documents
-    are given. A folder that `instances build` wrote, and `FOLDER?size=1000`: its first 500 rows, which are 1,000 pairs
-    of a query and a document.
+    missing; TSV of three columns without a header: MS MARCO triples, of texts or of ids.
     """
-    if isinstance(spec, str) and (built := _built(spec)) is not None:
-        return InstanceSource(built.table, topics, docs, topic_field, built=built)
-    return InstanceSource(grammar.parse(spec) if isinstance(spec, str) else spec, topics, docs, topic_field)
-
-
-class _Built(NamedTuple):
-    """The table of a folder that `instances build` wrote, and how many rows of it are read, None for all."""
-
-    table: SourceSpec
-    rows: int | None
-
-
-def _built(spec: str) -> _Built | None:
-    """The built set that a source is; None for any other source."""
-    text, size = spec.strip(), None
-    if (match := _SIZED.fullmatch(text)) and not Path(text).exists():
-        text, size = match["folder"], int(match["size"])
-    table = Path(text) / _BUILT
-    if not table.is_file():
-        if size is None:
-            return None
-        raise InputError("no built training set there", "?size= goes with what 'instances build' wrote", where=spec)
-    if size is None:
-        return _Built(replace(grammar.parse(str(table)), name=Path(text).name, spec=spec), None)
-    with written_by("instances build", table.parent, _BUILT):
-        there = pl.scan_parquet(table, glob=False).select(pl.len()).collect().item()
-    if size < 2 or size % 2 or size // 2 > there:
-        fault = f"the set has {2 * there:,} instances, not {size:,}"
-        raise InputError(fault, "give an even number up to that", where=spec)
-    return _Built(replace(grammar.parse(str(table)), name=f"{Path(text).name}-{size}", spec=spec), size // 2)
+    return InstanceSource(grammar.parse(spec) if isinstance(spec, str) else spec)
 
 
 class InstanceSource:
-    """The instances of one source in its order; memory does not grow with it.
+    """The instances of one source in its order, as they are there; memory does not grow with it."""
 
-    `topics` and `docs` have the texts of ids; `built` says that the source is the table of a built set.
-    """
-
-    def __init__(
-        self,
-        spec: SourceSpec,
-        topics: str | None,
-        docs: str | None,
-        topic_field: str = "title",
-        *,
-        built: _Built | None = None,
-    ) -> None:
+    def __init__(self, spec: SourceSpec) -> None:
         if spec.scheme == "irds":
             raise InputError("instances are not read from ir_datasets", "write them as JSONL or TSV", where=spec.spec)
-        if topic_field not in ("title", "description", "narrative"):
-            fault = f"topics have no '{topic_field}'"
-            raise OptionError("field", fault, "choose title, description or narrative")
         self.spec = spec
         self._form = formats.detect(spec.path, spec.format) if spec.scheme == "file" else "hf"
         if self._form not in ("tsv", "csv", "jsonl", "json", "parquet", "hf"):
             fault = f"a file of the kind '{self._form}' holds no instances"
             raise InputError(fault, "give JSONL, Parquet, CSV or TSV", where=spec.location)
-        self._topics, self._topic_field, self._built = topics, topic_field, built
-        self._docs: DocumentSource | None = None if docs is None else open_documents(docs, keep_empty=True)
 
     @property
     def name(self) -> str:
@@ -141,63 +77,26 @@ class InstanceSource:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The identity of the content, for provenance; of a built set that of the rows that are read, so that a size
-        keeps it when larger ones are built."""
-        if self._built is not None:
-            together, count = hashlib.sha256(), 0
-            for instance in self:
-                together.update(json.dumps(instance).encode())
-                count += 1
-            return f"rows:{together.hexdigest()};rows={count}"
-        own = hub.fingerprint(self.spec) if self._form == "hf" else compressed.fingerprint(self.spec.path)
-        return own if self._docs is None else f"{own};docs={self._docs.fingerprint}"
-
-    def __len__(self) -> int:
-        return self._count
+        """The identity of the content, for provenance."""
+        return hub.fingerprint(self.spec) if self._form == "hf" else compressed.fingerprint(self.spec.path)
 
     def __iter__(self) -> Iterator[Instance]:
-        queries: Mapping[str, str] | None = None
-        with tempfile.TemporaryDirectory(prefix="truerank-") as folder:
-            texts: _Texts | None = None
-            try:
-                for found in self._found():
-                    instance = found.instance
-                    if found.by_id[0]:
-                        queries = self._queries(found) if queries is None else queries
-                        identifier = found.instance.query_id
-                        if identifier not in queries:
-                            raise self._unknown(f"the topics lack query '{identifier}'", "topics", found)
-                        instance = instance._replace(query=queries[identifier])
-                    if found.by_id[1] or found.by_id[2]:
-                        texts = self._texts(Path(folder), found) if texts is None else texts
-                        instance = self._with_texts(instance, texts, found)
-                    yield instance
-            finally:
-                if texts is not None:
-                    texts.close()
+        return (found.instance for found in self.found())
 
-    def as_read(self) -> Iterator[Instance]:
-        """The instances as they are there: what is given as an id only has no text."""
-        return (found.instance for found in self._found(texts=False))
-
-    @cached_property
-    def _count(self) -> int:
-        return sum(1 for _ in self._found())
-
-    def _found(self, *, texts: bool = True) -> Iterator[_Found]:
-        if self._built is not None:
-            return self._of_rows(_built_rows(self._built))
+    def found(self) -> Iterator[FoundInstance]:
+        """The instances with their lines: what is given as an id only has no text."""
         if self._form == "hf":
-            return self._of_rows(hub.records(self.spec))
+            return self.of_rows(hub.records(self.spec))
         if self._form == "tsv" and not self._has_header():
-            return self._of_triples(texts)
-        return self._of_rows(rows(self.spec.path, self._form))
+            return self._of_triples()
+        return self.of_rows(rows(self.spec.path, self._form))
 
     def _has_header(self) -> bool:
         first = next(numbered_lines(self.spec.path)).text
         return len({name.strip().lower() for name in first.split("\t")} & _HEADER) > 1
 
-    def _of_rows(self, found: Iterable[Row]) -> Iterator[_Found]:
+    def of_rows(self, found: Iterable[Row]) -> Iterator[FoundInstance]:
+        """The instances of a table."""
         names: tuple[str, ...] | None = None
         keys: dict[str, str | None] = {}
         for row in found:
@@ -215,7 +114,7 @@ class InstanceSource:
                     fault = f"neither '{text}' nor '{identifier}'"
                     raise InputError(fault, "fill in one of them", where=self.spec.location, line=row.line)
             instance = Instance(**{field: value or "" for field, value in values.items()})
-            yield _Found(row.line, instance, (by_id[0], by_id[1], by_id[2]))
+            yield FoundInstance(row.line, instance, (by_id[0], by_id[1], by_id[2]))
 
     def _text(self, row: Row, key: str | None) -> str | None:
         value: Any = None if key is None else row.values.get(key)
@@ -226,97 +125,17 @@ class InstanceSource:
         fault, remedy = f"'{key}' is neither text nor a whole number", "give one document in each column"
         raise InputError(fault, remedy, where=self.spec.location, line=row.line)
 
-    def _of_triples(self, texts: bool) -> Iterator[_Found]:
+    def _of_triples(self) -> Iterator[FoundInstance]:
         path = self.spec.path
         cells = ((line.number, line.text.split("\t")) for line in numbered_lines(path) if line.text.strip())
         head = list(islice(cells, _SAMPLE))
         as_ids = all(" " not in cell.strip() for _, row in head for cell in row)
-        if texts and as_ids and (self._topics is None or self._docs is None):
-            fault = "the triples seem to be ids, without texts"
-            raise InputError(fault, "name the texts with `topics` and `docs`", where=path, line=head[0][0])
         for line, row in chain(head, cells):
             if len(row) != 3:
                 fault = f"{counted(len(row), 'column')} instead of three"
                 raise InputError(fault, "write query, relevant, non-relevant", where=path, line=line)
             query, relevant, nonrelevant = (cell.strip() for cell in row)
             if as_ids:
-                yield _Found(line, Instance(query, "", relevant, "", nonrelevant, ""), (True, True, True))
+                yield FoundInstance(line, Instance(query, "", relevant, "", nonrelevant, ""), (True, True, True))
             else:
-                yield _Found(line, Instance("", query, "", relevant, "", nonrelevant), (False, False, False))
-
-    def _queries(self, found: _Found) -> Mapping[str, str]:
-        if self._topics is None:
-            raise self._unknown(f"no text of query '{found.instance.query_id}'", "topics", found)
-        return {topic.topic_id: getattr(topic, self._topic_field) for topic in read_topics(self._topics).topics}
-
-    def _texts(self, folder: Path, found: _Found) -> _Texts:
-        if self._docs is None:
-            wanted = found.instance.relevant_id if found.by_id[1] else found.instance.nonrelevant_id
-            raise self._unknown(f"no text of document '{wanted}'", "docs", found)
-        texts = _Texts(folder / "texts.sqlite")
-        texts.want(
-            identifier
-            for each in self._found()
-            for identifier, wanted in zip(each.instance[2::2], each.by_id[1:], strict=True)
-            if wanted
-        )
-        texts.fill((document.text, document.doc_id) for document in self._docs)
-        return texts
-
-    def _with_texts(self, instance: Instance, texts: _Texts, found: _Found) -> Instance:
-        for wanted, field, identifier in zip(
-            found.by_id[1:], ("relevant", "nonrelevant"), (instance.relevant_id, instance.nonrelevant_id), strict=True
-        ):
-            if wanted:
-                text = texts.get(identifier)
-                if text is None:
-                    raise self._unknown(f"the documents lack '{identifier}'", "docs", found)
-                instance = instance._replace(**{field: text})
-        return instance
-
-    def _unknown(self, fault: str, option: str, found: _Found) -> InputError:
-        remedy = f"name a source that has it with `{option}`"
-        return InputError(fault, remedy, where=self.spec.location, line=found.line)
-
-
-def _built_rows(built: _Built) -> Iterator[Row]:
-    """The instances of a built set, a thousand at a time: their texts may be long."""
-    with written_by("instances build", built.table.path.parent, built.table.path.name):
-        frame = pl.scan_parquet(built.table.path, glob=False)
-    frame = frame if built.rows is None else frame.head(built.rows)
-    number = 0
-    for block in frame.collect_batches(chunk_size=_BLOCK, maintain_order=True):
-        for values in block.iter_rows(named=True):
-            number += 1
-            yield Row(number, values)
-
-
-class _Texts:
-    """Texts of documents by id, on the disk."""
-
-    def __init__(self, path: Path) -> None:
-        self._base = sqlite3.connect(path, isolation_level=None)
-        self._base.execute("PRAGMA journal_mode = OFF")
-        self._base.execute("PRAGMA synchronous = OFF")
-        self._base.execute("CREATE TABLE texts (id TEXT PRIMARY KEY, text TEXT) WITHOUT ROWID")
-
-    def want(self, identifiers: Iterable[str]) -> None:
-        self._many("INSERT OR IGNORE INTO texts (id) VALUES (?)", ((identifier,) for identifier in identifiers))
-
-    def fill(self, documents: Iterable[tuple[str, str]]) -> None:
-        """Keeps the texts, given as (text, id), of those that are needed."""
-        self._many("UPDATE texts SET text = ? WHERE id = ?", documents)
-
-    def get(self, identifier: str) -> str | None:
-        found = self._base.execute("SELECT text FROM texts WHERE id = ?", (identifier,)).fetchone()
-        return None if found is None else found[0]
-
-    def close(self) -> None:
-        self._base.close()
-
-    def _many(self, statement: str, values: Iterable[tuple[str, ...]]) -> None:
-        stream = iter(values)
-        while block := list(islice(stream, _BLOCK)):
-            self._base.execute("BEGIN")
-            self._base.executemany(statement, block)
-            self._base.execute("COMMIT")
+                yield FoundInstance(line, Instance("", query, "", relevant, "", nonrelevant), (False, False, False))

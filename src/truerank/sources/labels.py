@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 from truerank.errors import InputError
 from truerank.records import Judgment
 from truerank.sources import columns, compressed, formats, grammar
+from truerank.sources.golden_words import words_of
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.query_files import as_text, number_in, well_formed
 from truerank.sources.rows import Row, rows
@@ -28,6 +29,22 @@ _OTHER_LABELS: Final = ("type", "annotations", "relevance", "grade")
 _ANNOTATORS: Final = ("annotator", "annotator_id", "username", "user", "completed_by", "created_by")
 _ROLES: Final = ("person", "model", "adjudicator")
 _KINDS: Final = ("label", "skip", "undo", "adjudicate", "open")
+#: Columns that name an item where nothing else distinguishes it.
+_ITEMS: Final = (
+    "item",
+    "example_id",
+    "answer_id",
+    "sample_id",
+    "case_id",
+    "response_id",
+    "trace_id",
+    "record_id",
+    "id",
+)
+#: Words in the name of a column with a model's labels.
+_MODELS: Final = frozenset("judge model llm gpt claude gemini llama mistral qwen ai auto automatic machine".split())
+#: Different labels of one annotator, at most, beside those of another one.
+_MOST_LABELS: Final = 12
 _SEPARATORS: Final = re.compile(r"\s*[|;,]\s*")
 _Record: TypeAlias = Mapping[str, Any]
 
@@ -41,7 +58,8 @@ def read_labels(spec: str | SourceSpec, *, strict: bool = False) -> Iterator[Jud
     query_text, doc_id, dataset, title, description and variant; `similarity`, `probability`, `stratum`, `annotator`
     (or `username`, `user`, `completed_by`), `role`, `kind`, `about`, `comment`, `reason`, `seconds` and `at` are read
     where they are there. Where no column is called after labels, `relevance` or `grade` is read. In a table several
-    labels are in one cell, separated by `|`, `;` or `,`. A similarity above 1 (a rounding of the encoder) becomes 1.
+    labels are in one cell, separated by `|`, `;` or `,`. Without a column of labels, columns that share their few
+    values are those of one annotator each. A similarity above 1 (a rounding of the encoder) becomes 1.
 
     Args:
         spec: the file.
@@ -66,14 +84,37 @@ def read_labels(spec: str | SourceSpec, *, strict: bool = False) -> Iterator[Jud
         )
     lacking: Row | None = None
     labelled = False
+    raters: tuple[str, ...] | None = None
     for row in rows(source.path, form, strict=strict):
         found = _of_row(row, source.location)
+        if found is None and raters is None:
+            raters = _raters(list(rows(source.path, form, strict=strict)))
+        if found is None and raters:
+            found = [_of_rater(row, name, source.location) for name in raters]
         labelled = labelled or found is not None
         lacking = row if lacking is None and found is None else lacking
         yield from found if found is not None else [_item(row, source.location)]
     if lacking is not None and not labelled:
         there = ", ".join(map(repr, list(lacking.values)[:12])) or "none"
         raise InputError("no column or key 'label'", f"there are {there}", where=source.location, line=lacking.line)
+
+
+def _raters(read: list[Row]) -> tuple[str, ...]:
+    """The columns that share their few values: the labels of several annotators beside each other."""
+    names = dict.fromkeys(name for row in read for name in row.values)
+    values = {name: {_label(row.values.get(name)) for row in read} - {""} for name in names}
+    few = {name: own for name, own in values.items() if 1 < len(own) <= min(_MOST_LABELS, len(read) / 2)}
+
+    def shares(name: str) -> bool:
+        others = (other for at, other in few.items() if at != name)
+        return any(2 * len(few[name] & other) > len(few[name] | other) for other in others)
+
+    return tuple(name for name in few if shares(name))
+
+
+def _of_rater(row: Row, column: str, where: str) -> Judgment:
+    role = "model" if set(words_of(column)) & _MODELS else ""
+    return _item(row, where)._replace(labels=_texts(row.values.get(column)), annotator=column, role=role)
 
 
 def _of_row(row: Row, where: str) -> list[Judgment] | None:
@@ -113,6 +154,7 @@ def _item(row: Row, where: str) -> Judgment:
         raise InputError(
             f"the probability {probability:g} is not above 0 and at most 1", "correct it", where=where, line=row.line
         )
+    told = any(_value(values, names) for names in (QUERY_ID_NAMES, QUERY_NAMES, _DOCUMENTS))
     number, undoes = (None if n is None else int(n) for n in (numbers["number"], numbers["undoes"]))
     return Judgment(
         topic_id=_value(values, TOPIC_NAMES).strip(),
@@ -126,7 +168,7 @@ def _item(row: Row, where: str) -> Judgment:
         annotator=_person(values),
         probability=probability,
         role=_one_of(row, "role", ("role", "annotator_role"), _ROLES, where),
-        item_id=_value(values, ("item_id",)).strip(),
+        item_id=_value(values, ("item_id", *(() if told else _ITEMS))).strip(),
         doc_id=_value(values, _DOCUMENTS).strip(),
         dataset=_value(values, DATASET_NAMES).strip(),
         stratum=_value(values, ("stratum",)).strip(),

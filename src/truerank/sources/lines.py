@@ -104,14 +104,32 @@ def _whole_lines(path: Path, size: int) -> Iterator[tuple[int, bytes]]:
                 continue
             held.append(piece)
             if length > _LONGEST_LINE:
-                fault = f"a line of more than {_LONGEST_LINE >> 20} MiB"
-                line = _line_after(path, before)
-                raise InputError(fault, "this is not a text file of lines", where=path, line=line)
+                raise _too_long(path, before)
     except compressed.BrokenFileError as error:
         line = _line_after(path, before + length)
         raise InputError(error.fault, error.remedy, where=path, line=line) from error
     if length:
         yield _without_header(b"".join(held), first=not before)
+
+
+def whole_bytes(path: Path) -> bytes:
+    """The bytes of a text file that is read in one piece, compressed or not; no line is longer than of others."""
+    held: list[bytes] = []
+    before = length = 0
+    for piece in compressed.chunks(path):
+        held.append(piece)
+        end = piece.rfind(b"\n") + 1
+        if end:
+            before, length = before + length + end, 0
+        length += len(piece) - end
+        if length > _LONGEST_LINE:
+            raise _too_long(path, before)
+    return b"".join(held)
+
+
+def _too_long(path: Path, before: int) -> InputError:
+    fault = f"a line of more than {_LONGEST_LINE >> 20} MiB"
+    return InputError(fault, "this is not a text file of lines", where=path, line=_line_after(path, before))
 
 
 def _line_after(path: Path, size: int) -> int:

@@ -206,11 +206,11 @@ def _qrel(cells: list[str], path: Path, line: int) -> Qrel:
         )
     topic, iteration, document, relevance = cells if len(cells) == 4 else (cells[0], "0", *cells[1:])
     try:
-        qrel = Qrel(topic, document, int(relevance), iteration)
+        qrel = Qrel(topic, document, int(relevance.removesuffix(".0")), iteration)
     except ValueError as error:
         raise InputError(
             f"expected an integer as relevance, got '{relevance[:40]}'",
-            "write topic, iteration, document, relevance",
+            "write whole grades, such as 7 for 0.7, as the last column",
             where=path,
             line=line,
         ) from error

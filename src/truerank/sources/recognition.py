@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import polars as pl
 
 from truerank.errors import InputError, TwoReadingsError
-from truerank.loading import json_file, load_json, whole_number
+from truerank.loading import decimal_number, json_file, load_json, whole_number
 from truerank.sources import compressed, formats
 from truerank.sources.folders import FolderContent, folder_content
 from truerank.sources.golden import GoldenTable, merged_tables, read_golden
@@ -26,6 +26,7 @@ from truerank.sources.golden_cells import (
     number_of,
     vocabulary,
     whole,
+    whole_grades,
 )
 from truerank.sources.golden_columns import result_columns
 from truerank.sources.golden_joins import (
@@ -41,7 +42,7 @@ from truerank.sources.golden_joins import (
     related,
 )
 from truerank.sources.golden_roles import HalfError, NumbersError
-from truerank.sources.golden_rows import first_names, is_settings, opened_rows
+from truerank.sources.golden_rows import first_names, is_settings, is_workbook, opened_rows
 from truerank.sources.golden_shapes import unfolded
 from truerank.sources.grammar import parse, unique_names
 from truerank.sources.lines import numbered_lines
@@ -70,7 +71,8 @@ _LINES: Final = 50
 _NAMED: Final = 6
 _COUNTED: Final = "test counts before dev where both systems have them, train only where there is no other"
 _RUN: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+\s+[-+]?(?:[-+.\deE]+|(?i:nan|inf|infinity))(\s+\S.*)?")
-_QREL: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+")
+_QREL: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+(\.\d+)?")
+_DECIMALS: Final = re.compile(r".*\s\d+\.\d+")
 _BEIR_QREL: Final = re.compile(r"\S+\t\S+\t-?\d+")
 _TEXT_LINE: Final = re.compile(r"\S+\t[^\t]*[^\W\d][^\t]*")
 _SHARE: Final = 0.9
@@ -319,7 +321,9 @@ def _with_halves(
                 yield Reading(path, "run", f"lists by '{half.content}'", numbers=ranked_by(half))
         return
     if runs:
-        yield Reading(str(gold.table.where), "judgments", _gold_sentence(gold), numbers=judged_by(gold))
+        numbers, remark = judged_by(gold)
+        why = f"{_gold_sentence(gold)}; {remark}" if remark else _gold_sentence(gold)
+        yield Reading(str(gold.table.where), "judgments", why, numbers=numbers)
     read = {one.path: one for one in found}
     for path, half in others.items():
         roles = ",".join(part for part in (named[path], f"expected={EXPECTED}", f"id={QUESTION}", half.named()) if part)
@@ -401,6 +405,9 @@ def _kind(table: GoldenTable) -> Kind:
 
 
 def _reading(path: Path, columns: str, measure: str, *, in_folder: bool = False) -> Reading:
+    if is_workbook(path):
+        table = read_golden(path, columns, measure=measure)
+        return Reading(str(path), _kind(table), table.sentence(), table)
     compressed.checked_file(path)
     if is_settings(path):
         return Reading(str(path), "settings", "the settings of a check" + ("; give them alone" if in_folder else ""))
@@ -430,15 +437,18 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
     plain = [line for line in lines if not line.startswith("#")]
     if not plain:
         return None
+    decimals = any(map(_DECIMALS.fullmatch, plain))
     if plain[0].split("\t")[:2] == ["query-id", "corpus-id"]:
-        return Reading(str(path), "judgments", "the columns query-id, corpus-id and score of BEIR")
+        why = "the columns query-id, corpus-id and score of BEIR"
+        return _graded(path, why) if decimals else Reading(str(path), "judgments", why)
 
     def share(pattern: re.Pattern[str]) -> float:
         return sum(pattern.fullmatch(line.strip()) is not None for line in plain) / len(plain)
 
     found: Reading | None = None
     if share(_QREL) >= _SHARE:
-        found = Reading(str(path), "judgments", "lines of topic, 0, document and grade")
+        why = "lines of topic, 0, document and grade"
+        found = _graded(path, why) if decimals else Reading(str(path), "judgments", why)
     elif share(_RUN) >= _SHARE:
         why = "lines of topic, Q0, document, rank, score and tag"
         commented = len(plain) < len(lines)
@@ -478,6 +488,20 @@ def _of_commented_run(path: Path) -> Mapping[str, Mapping[str, float]]:
             raise InputError(f"document {cells[2]} appears twice", "keep one of its lines", where=path, line=number)
         own[cells[2]] = float(cells[4])
     return found
+
+
+def _graded(path: Path, why: str) -> Reading:
+    """Judgments with decimals in their grades, as whole numbers."""
+    found: dict[str, dict[str, float]] = {}
+    for number, line, _ in numbered_lines(path):
+        cells = line.split("\t") if "\t" in line else line.split()
+        if (grade := decimal_number(cells[-1].strip()) if len(cells) in (3, 4) else None) is not None:
+            own = found.setdefault(whole(cells[0]), {})
+            own[whole(cells[-2])] = max(grade, own.get(whole(cells[-2]), grade))
+        elif line.strip() and number > 1:
+            raise InputError("a line that is not topic, document and grade", "correct it", where=path, line=number)
+    numbers, remark = whole_grades(found)
+    return Reading(str(path), "judgments", f"{why}; {remark}" if remark else why, numbers=numbers)
 
 
 def _counts_up(lines: Sequence[str]) -> bool:
@@ -533,10 +557,10 @@ def _of_beir(path: Path) -> Mapping[str, Mapping[str, float]]:
     found: dict[str, dict[str, float]] = {}
     table = opened_rows(path)
     for row, (topic, doc, cell) in enumerate(zip(*map(table.cells, ("query-id", "corpus-id", "score")), strict=True)):
-        if (grade := number_of(cell)) is None or not grade.is_integer():
-            raise table.fault(f"'{cell}' is not a grade", "give whole numbers", row)
-        found.setdefault(identifier_of(topic), {})[identifier_of(doc)] = int(grade)
-    return found
+        if (grade := number_of(cell)) is None:
+            raise table.fault(f"'{cell}' is not a grade", "give numbers", row)
+        found.setdefault(identifier_of(topic), {})[identifier_of(doc)] = grade
+    return whole_grades(found)[0]
 
 
 def _first_records(path: Path, form: str, sample: Sequence[str]) -> list[Any]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from truerank.errors import InputError
 from truerank.loading import json_file
@@ -18,13 +18,54 @@ from truerank.sources.rows import parquet_columns, parquet_frames, rows
 SUMMARY_TOPICS: Final = frozenset(("all", "mean", "average"))
 #: Grades are whole numbers up to it.
 _HIGHEST_GRADE: Final = 10
-_MEASURE: Final = re.compile(
-    r"(?i:n?dcg|map|ap|m?rr|recip_rank|p|r|recall|precision|success|hit_rate|r_?prec|bpref|err|rbp|judged|infap|"
+NAMES_OF_MEASURES: Final = re.compile(
+    r"(?i:n?dcg|map|ap|m?rr|recip_rank|p|r|recall|precision|success|hit(?:_?rate)?|accuracy|r_?prec|bpref|err|rbp|judged|infap|"
     r"num_\w+|num(q|ret|rel|relret)|gm_\w+|set_?\w+|iprec\w*|utility|11pt_avg|relstring)([@_(].*)?"
 )
-#: Names of measures in trec_eval, and in ir_measures.
-_NAMES: Final = {"map": "ap", "recip_rank": "rr", "mrr": "rr", "recall": "r", "precision": "p"}
+#: Names of measures in trec_eval and elsewhere, and in ir_measures.
+_NAMES: Final = {
+    "map": "ap", "mean_average_precision": "ap", "recip_rank": "rr", "reciprocal_rank": "rr", "mrr": "rr",
+    "mean_reciprocal_rank": "rr", "recall": "r", "precision": "p", "set_recall": "setr", "set_map": "setap",
+    "r_precision": "rprec",
+    **dict.fromkeys(("hit", "hit_rate", "hitrate", "accuracy", "acc", "success_rate", "hr"), "success"),
+}  # fmt: skip
 _PER_TOPIC: Final = "give the scores of single topics: ir_measures and trec_eval print them with -q"
+
+
+class Form(NamedTuple):
+    """A table that a tool writes: the columns that it always has, and by role those that may have it, likeliest first.
+
+    A column with "[]" has lists of results or of ratings; `measures` has the scores of a question by measure; `left`
+    are columns that seem to be something, and are not.
+    """
+
+    tool: str
+    has: str
+    roles: Mapping[str, str]
+    measures: str = ""
+    left: str = ""
+
+
+#: The first one that fits counts. Roles that are named with --columns come before these.
+FORMS: Final = (
+    Form("retrieval results of LlamaIndex", "query expected_ids retrieved_ids",
+         {"question": "query", "expected": "expected_ids[]", "retrieved": "retrieved_ids[]"}),
+    Form("a rank evaluation of Elasticsearch or OpenSearch", "id hits unrated_docs",
+         {"id": "id", "retrieved": "hits[]"}),
+    Form("ratings of documents by question", "ratings",
+         {"id": "id query_id qid query question", "expected": "ratings[]"}),
+    Form("test cases of DeepEval", "input actualOutput", {"question": "input"}, "metricsData"),
+    Form("documents of Phoenix", "context.span_id document_position",
+         {"question": "input", "id": "context.span_id", "document": "reference", "rank": "document_position",
+          "grade": "eval_score relevance_score annotation_score score"}),
+    Form("results of LangSmith", "example_id feedback.*",
+         {"id": "example_id", "question": "inputs.question inputs.query inputs.input"},
+         left="id execution_time outputs.* reference.*"),
+    Form("scores of Langfuse", "traceId name value",
+         {"question": "input", "id": "traceId", "system": "release version traceName", "measure": "name",
+          "score": "value"}, left="id"),
+    Form("records of TruLens", "record_id app_id input", {"question": "input", "system": "app_version app_id"}),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +177,7 @@ def _is_report(value: Any) -> bool:
     # Groups of measures; objects of measures by topic are scores of single topics.
     names = [*value, *(key for group in groups for key in group)] if nested else list(value)
     numbers = [cell for group in groups for cell in group.values()] if nested else list(value.values())
-    return all(map(_is_number, numbers)) and all(_MEASURE.fullmatch(str(name)) for name in names)
+    return all(map(_is_number, numbers)) and all(NAMES_OF_MEASURES.fullmatch(str(name)) for name in names)
 
 
 def told_numbers(value: Mapping[str, Mapping[str, float]], why: str = "") -> ToolResult:
@@ -148,7 +189,7 @@ def told_numbers(value: Mapping[str, Mapping[str, float]], why: str = "") -> Too
 
 
 def is_numbers(value: Any) -> bool:
-    """Whether a value is an object of objects of numbers."""
+    """Whether a value has numbers by topic and document."""
     rows = list(value.values()) if isinstance(value, dict) else []
     return bool(rows) and all(isinstance(row, dict) and all(map(_is_number, row.values())) for row in rows)
 
@@ -163,7 +204,7 @@ def measure_columns(lines: Sequence[str]) -> tuple[str, ...]:
     cells = [row for row in cells if row[0] != "runid"]
     if not cells or any(len(row) != len(cells[0]) for row in cells) or not all(map(_is_value, cells)):
         return ()
-    known = [all(_MEASURE.fullmatch(row[place]) for row in cells) for place in range(len(cells[0]) - 1)]
+    known = [all(NAMES_OF_MEASURES.fullmatch(row[place]) for row in cells) for place in range(len(cells[0]) - 1)]
     if len(known) == 2 and sum(known) == 1:
         names = ("measure", "query_id", "value") if known[0] else ("query_id", "measure", "value")
         if not {row[known.index(False)] for row in cells} <= SUMMARY_TOPICS:
@@ -183,5 +224,5 @@ def _is_value(row: Sequence[str]) -> bool:
 def measure_name(name: str) -> str:
     """A measure in the form of ir_measures, in small letters: ndcg_cut_10 is ndcg@10."""
     text = name.strip().lower()
-    base, cutoff = re.fullmatch(r"(.*?)(?:_cut)?(?:[@_]([\d.]+))?", text).groups()  # type: ignore[union-attr]
+    base, cutoff = re.fullmatch(r"(.*?)(?:_cut|_at)?(?:[@_]([\d.]+))?", text).groups()  # type: ignore[union-attr]
     return _NAMES.get(base, base) + (f"@{cutoff}" if cutoff else "")

@@ -168,12 +168,16 @@ def _before_topics(texts: Sequence[str], topics: Sequence[str]) -> list[str]:
     """The words before the topics in texts that end with one, whose words of grammar may differ."""
     written = {_words(topic) for topic in topics}
     known = {without_form(words) for words in written} - {()}
-    ends = {words[-1] for words in known}
+    ends, sizes = {words[-1] for words in known}, set(map(len, known))
     found: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
     for text in texts:
         if ends.isdisjoint(without_form(_words(text))[-1:]):
             continue
-        parts = [(text[: blank.end()], _words(text[blank.end() :])) for blank in re.finditer(r"\s+", text)]
+        parts, size = list[tuple[str, tuple[str, ...]]](), 0
+        for token in reversed([*re.finditer(r"\S+", text)]):
+            size += len(without_form(folded(token[0])))
+            if size in sizes and token.start():
+                parts.insert(0, (text[: token.start()], _words(text[token.start() :])))
         named = [(before, words) for before, words in parts if without_form(words) in known]
         # The topic as it is written, or else the longest words before it.
         for before, words in [part for part in named if part[1] in written][:1] or named[-1:]:

@@ -73,6 +73,8 @@ _BEGINNINGS: Final = (*_DENYING, *"hyper hypo pre post over under up down micro 
 _FEWEST_LETTERS: Final = 4
 #: Prepositions that say which of two words comes first.
 _FROM_TO: Final = frozenset({"from", "to", "into"})
+#: Content words from which on only what lies between the same beginning and end is compared.
+_LONG: Final = 300
 #: Words of a name, and how alike two names are that are one.
 _LONGEST_NAME: Final = 3
 _ALIKE: Final = 0.6
@@ -267,12 +269,19 @@ def _other_names(left: str, right: str) -> bool:
     keys = [[key(one.form) for one in side] for side in sides]
     if max(len(set(keys[0]) - set(keys[1])), len(set(keys[1]) - set(keys[0]))) > _LONGEST_NAME:
         return False
+    start = end = 0
+    if max(map(len, keys)) > _LONG:
+        start = _alike(*keys)
+        end = _alike(*(side[start:][::-1] for side in keys))
+        keys = [side[start : len(side) - end] for side in keys]
+        if not set(keys[0]).isdisjoint(keys[1]):
+            return False
     matcher = SequenceMatcher(None, keys[0], keys[1], autojunk=False)
     changes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
     if len(changes) != 1 or changes[0][0] != "replace":
         return False
     _, *places = changes[0]
-    own = [side[start:end] for side, (start, end) in zip(sides, (places[:2], places[2:]), strict=True)]
+    own = [side[start + a : start + b] for side, (a, b) in zip(sides, (places[:2], places[2:]), strict=True)]
     written = [_has_name(text, side) for text, side in zip((left, right), own, strict=True)]
     if max(map(len, own)) > _LONGEST_NAME or True not in written or False in written:
         return False

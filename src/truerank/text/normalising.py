@@ -7,8 +7,10 @@ import unicodedata
 
 from truerank.text.mojibake import repair
 
-__all__ = ["mended", "normalise"]
+__all__ = ["mended", "normalise", "spoken"]
 
+_APOSTROPHES = re.compile("['’`]")
+_MARKS = re.compile(r"[-–—](?!\d)|[.,;:!?…\"“”„()\[\]¿¡«»。、？！]")
 _NOISE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]+")
 
 
@@ -29,6 +31,16 @@ def normalise(text: str) -> str:
             text = unicodedata.normalize("NFC", text)
         return " ".join(text.split()) if "  " in text else text.strip()
     return _NOISE.sub(" ", unicodedata.normalize("NFC", text)).strip()
+
+
+def spoken(text: str) -> str:
+    """A question as it is read aloud: without case, blanks, and the marks of sentences; "C++" and "-5" stay.
+
+    Args:
+        text: a question.
+    """
+    text = normalise(text).casefold()
+    return " ".join(_MARKS.sub(" ", _APOSTROPHES.sub("", text)).split()) or text
 
 
 def mended(text: str) -> str:

@@ -73,12 +73,15 @@ _WITHOUT_SENTENCE: Final[Mapping[Type, _Row]] = {
 }
 
 _QUERIES_AT_ONCE: Final = 4096
+#: Pairs of words that are compared at once, and content words of a text that are.
+_PAIRS_AT_ONCE: Final = 1 << 24
+_COMPARED: Final = 1000
 # Above this similarity two spellings are one word to the encoder ("café", "cafe").
 _SAME_GAP: Final = 1e-3
 
 
 class _Words(NamedTuple):
-    """The words of a text, their stems, and whether it asks for a definition."""
+    """The first content words of a text, their stems, and whether it asks for a definition."""
 
     words: tuple[str, ...]
     stems: tuple[str, ...]
@@ -172,7 +175,7 @@ def same_words(features: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def _read(text: str) -> _Words:
-    found = content_words(text)
+    found = content_words(text)[:_COMPARED]
     return _Words(found, tuple(stem(word) for word in found), asks_for_definition(text))
 
 
@@ -184,8 +187,10 @@ def _by_topic(
         if known[topic_text].words and known[query_text].words:
             numbers.setdefault(topic_text, []).append(number)
     for topic_text, own in numbers.items():
-        for start in range(0, len(own), _QUERIES_AT_ONCE):
-            yield known[topic_text], np.array(own[start : start + _QUERIES_AT_ONCE])
+        longest = max(len(known[pairs[number][1]].words) for number in own)
+        step = min(_QUERIES_AT_ONCE, max(1, _PAIRS_AT_ONCE // (longest * len(known[topic_text].words))))
+        for start in range(0, len(own), step):
+            yield known[topic_text], np.array(own[start : start + step])
 
 
 def _gaps(topic: _Words, queries: Sequence[_Words], word_similarity: WordSimilarity) -> NDArray[np.float64]:

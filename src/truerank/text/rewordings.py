@@ -54,6 +54,8 @@ CLAIMS: Final[dict[str, str]] = {
 }
 #: What people do, of which rules make no fair plant: nothing is claimed of it.
 UNPLANTED: Final = "translations, and paraphrases in words of one's own"
+#: Words at the beginning of a text that are reworded; what follows stays as it is.
+REWORDED: Final = 300
 #: Kinds that CLEAN asks for: the audit has evidence for each of them.
 SEEN_KINDS: Final = KINDS[: KINDS.index("abbreviation")]
 
@@ -163,10 +165,11 @@ _NUMBERS: Final = {digits: word for word, digits in _DIGITS.items()}
 
 
 def reword(kind: Kind, text: str, rng: Random) -> str | None:
-    """One rewording of a text in lower case without punctuation."""
-    every = list(words(text))
-    made = _REWORDERS[kind](every, rng) if every else None
-    return None if made is None or made == every else " ".join(made)
+    """One rewording of a text in lower case without punctuation; of a long one, the first words are reworded."""
+    every = words(text)
+    first = list(every[:REWORDED])
+    made = _REWORDERS[kind](first, rng) if first else None
+    return None if made is None or made == first else " ".join((*made, *every[REWORDED:]))
 
 
 def _order(every: list[str], rng: Random) -> list[str] | None:
@@ -280,9 +283,11 @@ def _synonym(every: list[str], rng: Random) -> list[str] | None:
     return [*every[:at], other, *every[at + 1 :]]
 
 
-def _narrower(every: list[str], rng: Random) -> list[str]:
-    new = rng.choice([word for word in _MODIFIERS if word not in every])
-    at = rng.choice((0, len(every)))
+def _narrower(every: list[str], rng: Random) -> list[str] | None:
+    others = [word for word in _MODIFIERS if word not in every]
+    if not others:
+        return None
+    new, at = rng.choice(others), rng.choice((0, len(every)))
     return [*every[:at], new, *every[at:]]
 
 

@@ -20,7 +20,7 @@ import html
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby, product
 from typing import Final, NamedTuple
@@ -166,7 +166,13 @@ def _american(found: re.Match[str]) -> str:
 
 def core(text: str) -> Core:
     """The core of a text; all its words where nothing would be left."""
-    return core_of([word for token in tokens(text) for word in folded(token)])
+    return core_of(words_or_signs(text))
+
+
+def words_or_signs(text: str) -> list[str]:
+    """The words of a text without accents; where it has none ("?"), its signs."""
+    written = tokens(text)
+    return [word for token in written for word in folded(token)] or written
 
 
 #: Codes, tags and entities of the web, and a sign that stands for a letter.
@@ -243,6 +249,8 @@ _REMEMBERED: Final = 1 << 18
 #: Texts that hold a word, from which on it is one; damage that is seen again and again is rarer than the word itself.
 _KNOWN: Final = 3
 _RARER: Final = 10
+#: Keys of a text up to which looking for others in their place costs nothing.
+_SHORT: Final = 64
 _LONGEST_ABBREVIATION: Final = 5
 #: By number of core words of the topic text: the fewest letters of a core word in which one may differ, and of a word
 #: that is not of the core. Longer texts are as those of four.
@@ -264,6 +272,18 @@ class _Topic(NamedTuple):
     size: int
 
 
+class _Changed(NamedTuple):
+    """A query of which some words are taken for others: its different words and keys, the sum of the keys, how often it
+    has each, and the topic texts that have the same."""
+
+    query: Core
+    words: frozenset[str]
+    bag: frozenset[str]
+    sum: int
+    counts: Counter[str]
+    same: Sequence[int]
+
+
 class WordingProbe:
     """Names the queries that have a topic text's words, or nearly its letters.
 
@@ -282,10 +302,11 @@ class WordingProbe:
             if found.keys:
                 bags[frozenset(found.keys)].append(number)
         for number, found in enumerate(cores):
-            asked = _content(found)
+            asked = content_keys(found)
             if asked != frozenset(found.keys):
                 bags[asked].append(number)
         self._bags = dict(bags)
+        self._sums = set(map(_sum, bags))
         self._vocabulary = frozenset(name for bag in bags for name in bag)
         self._written = frozenset(word for topic in self._topics for word in topic.words)
         self._joined = _joined(cores)
@@ -294,7 +315,8 @@ class WordingProbe:
             if whole := as_one(found.words):
                 self._whole[whole].append(number)
         self._whole.default_factory = None
-        parts = {part for word in self._written for at in range(1, len(word)) for part in _cut(word, at)}
+        short = (word for word in self._written if len(word) <= LONGEST_WORD)
+        parts = {part for word in short for at in range(1, len(word)) for part in _cut(word, at)}
         self._parts = parts.union(*(word for word in self._written if len(word) <= _LONGEST_ABBREVIATION))
         self._by_rest: defaultdict[str, list[str]] = defaultdict(list)
         self._by_sound: defaultdict[str, list[str]] = defaultdict(list)
@@ -308,7 +330,7 @@ class WordingProbe:
         #: are no form words, and the place among these.
         self._inside: defaultdict[str, list[tuple[int, tuple[str, ...], tuple[str, ...], int]]] = defaultdict(list)
         for number, found in enumerate(cores if inside else ()):
-            if len(set(found.keys)) >= (_ASKED_INSIDE if found.words[0] in ASKING else _FEWEST_INSIDE):
+            if len(set(found.keys)) >= (_ASKED_INSIDE if ASKING.issuperset(found.words[:1]) else _FEWEST_INSIDE):
                 own = without_form(found.words) or found.words
                 rarest = min(own, key=lambda word: ((held or {}).get(word, 0), -len(word)))
                 self._inside[rarest].append((number, found.words, own, own.index(rarest)))
@@ -318,13 +340,18 @@ class WordingProbe:
         self._foreign: set[str] = set()
         self._nearest: dict[str, tuple[str, ...]] = {}
 
+    def __setstate__(self, state: Mapping[str, object]) -> None:
+        # In another process, texts have other hashes.
+        self.__dict__ |= state
+        self._sums = set(map(_sum, self._bags))
+
     def __call__(self, texts: Sequence[str]) -> list[tuple[int, int, int]]:
         """Triples of (place in `texts`, number of the topic text, `WORDS` or `LETTERS`)."""
         found: list[tuple[int, int, int]] = []
         for place, text in enumerate(texts):
             written, named = tokens(text), dict[int, int]()
             if self._foreign.isdisjoint(written) and self._all_possible(written):
-                every = [word for token in written for word in self._token(token).words]
+                every = [word for token in written for word in self._token(token).words] or written
                 named = self._matches(core_of(self._spelled(every)))
             if self._inside:
                 named |= dict.fromkeys(self._held_whole([word for token in written for word in folded(token)]), WORDS)
@@ -337,7 +364,7 @@ class WordingProbe:
         for place, word in enumerate(content):
             for number, topic, own, offset in self._inside.get(word, ()):
                 begin = place - offset
-                if begin >= 0 and content[begin : begin + len(own)] == own:
+                if 0 <= begin <= len(content) - len(own) and content[begin : begin + len(own)] == own:
                     large, asks_it = self._topics[number].size >= _FEWEST_INSIDE, topic[0] in ASKING
                     alone = tuple(every[-len(topic) :]) == topic and ASKING.isdisjoint(every[: -len(topic)])
                     whole = alone or (large and f" {' '.join(topic)} " in f" {' '.join(every)} ")
@@ -406,94 +433,114 @@ class WordingProbe:
 
     def _matches(self, query: Core) -> dict[int, int]:
         bag = frozenset(query.keys)
-        found = dict.fromkeys((*self._bags.get(bag, ()), *self._bags.get(_content(query), ())), WORDS)
+        same = self._bags.get(bag, ())
+        found = dict.fromkeys((*same, *self._bags.get(content_keys(query), ())), WORDS)
         unknown = bag - self._vocabulary
         if len(unknown) <= 2:
-            for number in self._repaired(query, bag, unknown):
+            changed = _Changed(
+                query, frozenset(query.words), bag, _sum(bag) if len(bag) > _SHORT else 0, Counter(query.keys), same
+            )
+            for number in self._repaired(changed, unknown):
                 found.setdefault(number, LETTERS)
         for number in self._whole.get("".join(query.words), ()):
             found.setdefault(number, LETTERS)
         return found
 
-    def _repaired(self, query: Core, bag: frozenset[str], unknown: frozenset[str]) -> Iterator[int]:
+    def _having(self, changed: _Changed, gone: frozenset[str], new: frozenset[str]) -> Sequence[int]:
+        """Topic texts whose keys are those of a query without some, and with some new ones.
+
+        A long text has many words that might be others: its keys are put together only where there is such a topic.
+        """
+        if len(changed.bag) > _SHORT:
+            lost, more = gone - new, new - changed.bag
+            if not lost and not more:
+                return changed.same
+            if changed.sum - _sum(lost) + _sum(more) not in self._sums:
+                return ()
+        return self._bags.get((changed.bag - gone) | new, ())
+
+    def _repaired(self, changed: _Changed, unknown: frozenset[str]) -> Iterator[int]:
         """Topic texts whose core this one has after one change."""
+        query = changed.query
         if len(unknown) <= 1:
             for place, name in zip(query.places, query.keys, strict=True):
                 if unknown <= {name}:
-                    yield from self._other_word(query, place)
+                    yield from self._other_word(changed, query.words[place], name)
         if len(unknown) == 2:
-            yield from self._two_words(query, bag - unknown, unknown)
+            yield from self._two_words(changed, unknown)
         if not unknown:
             inside = set(query.places)
             for place, word in enumerate(query.words):
                 if place not in inside:
-                    yield from self._lost_word(word, query, bag)
-        yield from self._written_apart(query, unknown)
+                    yield from self._lost_word(changed, word)
+        yield from self._written_apart(changed, unknown)
 
-    def _other_word(self, query: Core, place: int) -> Iterator[int]:
-        """The core word at this place stands for another one, or for two."""
-        word = query.words[place]
+    def _other_word(self, changed: _Changed, word: str, name: str) -> Iterator[int]:
+        """A core word stands for another one, or for two."""
         near, joined = self._near(word), self._joined.get(word, ())
         if not near and not joined:
             return
-        rest = _without(query, (place,))
-        if not rest:
+        if len(changed.query.keys) == 1:
             near = tuple(other for other in near if not self._is_another(word, other))
+        gone = frozenset((name,) if changed.counts[name] == 1 else ())
         for other in near:
-            for number in self._bags.get(rest, ()):
+            for number in self._having(changed, gone, frozenset()):
                 topic = self._topics[number]
                 if other in topic.spare and word not in topic.words and _long_enough(other, topic, 1):
                     yield number
-            for number in self._bags.get(rest | {key(other)}, ()):
+            for number in self._having(changed, gone, frozenset((key(other),))):
                 topic = self._topics[number]
                 if other in topic.words and word not in topic.words and _long_enough(other, topic, 0):
                     yield number
         for names in joined:
-            yield from self._bags.get(rest | names, ())
+            yield from self._having(changed, gone, names)
 
     def _is_another(self, word: str, other: str) -> bool:
         """Whether the log knows a word, so that it stands for no other one."""
         return _RARER * self._held.get(word, 0) > self._held.get(other, 0)
 
-    def _two_words(self, query: Core, rest: frozenset[str], unknown: frozenset[str]) -> Iterator[int]:
+    def _two_words(self, changed: _Changed, unknown: frozenset[str]) -> Iterator[int]:
         """Two core words stand for others, each with one other letter."""
+        query = changed.query
         words = dict(zip(query.keys, (query.words[place] for place in query.places), strict=True))
         one, other = (self._near(words[name]) for name in sorted(unknown))
         for pair in product(one, other):
             # A function word has errors, too, and its key is none of the core's.
             for inside in product((True, False), repeat=2):
                 keys = frozenset(key(word) for word, kept in zip(pair, inside, strict=True) if kept)
-                for number in self._bags.get(rest | keys, ()):
+                for number in self._having(changed, unknown, keys):
                     topic = self._topics[number]
-                    if (rest or min(map(len, pair)) >= LETTERS_HEARD) and all(
+                    if (changed.bag != unknown or min(map(len, pair)) >= LETTERS_HEARD) and all(
                         word in (topic.words if kept else topic.spare) and _long_enough(word, topic, int(not kept))
                         for word, kept in zip(pair, inside, strict=True)
                     ):
                         yield number
 
-    def _lost_word(self, word: str, query: Core, bag: frozenset[str]) -> Iterator[int]:
+    def _lost_word(self, changed: _Changed, word: str) -> Iterator[int]:
         """A function word of the query is a core word of the topic text with another letter."""
         for other in self._near(word):
-            for number in self._bags.get(bag | {key(other)}, ()):
+            for number in self._having(changed, frozenset(), frozenset((key(other),))):
                 topic = self._topics[number]
                 if (
                     other in topic.words
-                    and other not in query.words
+                    and other not in changed.words
                     and word not in topic.words
                     and _long_enough(other, topic, 0)
                 ):
                     yield number
 
-    def _written_apart(self, query: Core, unknown: frozenset[str]) -> Iterator[int]:
+    def _written_apart(self, changed: _Changed, unknown: frozenset[str]) -> Iterator[int]:
         """Two neighbours are one word of the topic text."""
+        query = changed.query
+        names = dict(zip(query.places, query.keys, strict=True))
         for place, pair in enumerate(zip(query.words, query.words[1:], strict=False)):
             whole = "".join(pair)
-            if whole in self._written:
-                rest = _without(query, (place, place + 1))
-                if unknown <= {*map(key, pair)}:
-                    for number in self._bags.get(rest | {key(whole)}, ()):
-                        if whole in self._topics[number].words:
-                            yield number
+            if whole in self._written and unknown <= {*map(key, pair)}:
+                lost = [names[at] for at in (place, place + 1) if at in names]
+                gone = frozenset(name for name in lost if lost.count(name) == changed.counts[name])
+                for number in self._having(changed, gone, frozenset((key(whole),))):
+                    if whole in self._topics[number].words:
+                        yield number
 
 
 def one_letter_apart(left: str, right: str) -> bool:
@@ -514,6 +561,8 @@ def one_letter_apart(left: str, right: str) -> bool:
     return left[start + 1 :] == right[start + 1 :] or swapped
 
 
+#: Letters of the longest word; what is longer is data, which nobody misspells and which is compared as a whole.
+LONGEST_WORD: Final = 64
 #: Letters of a word at whose end a digit may stand for a letter.
 _FEWEST_BEFORE: Final = 5
 
@@ -548,7 +597,7 @@ LETTERS_HEARD: Final = 6
 @lru_cache(maxsize=1 << 16)
 def sound(word: str) -> str:
     """The consonants of a long English word as they sound, without an ending; empty for others."""
-    if len(word) < LETTERS_HEARD or not (word.isascii() and word.isalpha()):
+    if not LETTERS_HEARD <= len(word) <= LONGEST_WORD or not (word.isascii() and word.isalpha()):
         return ""
     heard = _ENDING.sub("", word)
     for pattern, sign in _SOUNDS:
@@ -571,8 +620,12 @@ def _digits(word: str) -> str:
 
 
 def letter_rests(word: str) -> set[str]:
-    """The word, and what is left of it without one letter: words one letter apart share one of these."""
-    return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
+    """The word, and what is left of it without one letter: words one letter apart share one of these.
+
+    A word that is too long to be misspelled has none but itself.
+    """
+    places = range(len(word) if len(word) <= LONGEST_WORD else 0)
+    return {word, *(word[:at] + word[at + 1 :] for at in places)}
 
 
 def _cut(word: str, at: int) -> tuple[str, str]:
@@ -597,7 +650,7 @@ def _joined(cores: Sequence[Core]) -> Mapping[str, tuple[frozenset[str], ...]]:
     return {word: tuple(names if len(names) == 1 else sorted(names, key=sorted)) for word, names in found.items()}
 
 
-def _content(found: Core) -> frozenset[str]:
+def content_keys(found: Core) -> frozenset[str]:
     """The keys of all words but form words: the core and the words by which people ask."""
     inside = dict(zip(found.places, found.keys, strict=True))
     return frozenset(
@@ -607,8 +660,9 @@ def _content(found: Core) -> frozenset[str]:
     )
 
 
-def _without(query: Core, places: Sequence[int]) -> frozenset[str]:
-    return frozenset(name for place, name in zip(query.places, query.keys, strict=True) if place not in places)
+def _sum(names: Iterable[str]) -> int:
+    """A number for different names, whatever their order; two sets of them seldom have the same."""
+    return sum(map(hash, names))
 
 
 def _long_enough(word: str, topic: _Topic, part: int) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
+import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -108,6 +110,17 @@ def all_whole(places: Iterable[Path]) -> bool:
     files = {path for path in every if path.is_file() and not path.name.startswith(".")}
     records = {path for path in files if path.name.endswith(RECORD)}
     return {_record(path) for path in files - records} == records and all(map(is_whole, files - records))
+
+
+def user_cache_folder() -> Path:
+    """For graphs, quantised models and what was checked: `TRUERANK_CACHE`, else the platform's cache folder."""
+    if chosen := os.environ.get("TRUERANK_CACHE"):
+        return Path(chosen).expanduser().absolute()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "truerank"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "truerank" / "Cache"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "truerank"
 
 
 def _write_record(path: Path, written: Path) -> None:

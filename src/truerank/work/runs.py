@@ -200,7 +200,10 @@ class Run(Artifacts):
         }
 
     def finish(self) -> None:
-        """Writes the manifest and removes unfinished work; `run` calls it."""
+        """Writes the manifest and removes what an earlier run of this command wrote and this one did not."""
+        for name, sha in self._names.items():
+            if sha and name not in self._written and not _differs(self.folder / name, sha):
+                (self.folder / name).unlink(missing_ok=True)
         content = {**self.provenance(), "artifacts": dict(sorted(self._written.items()))}
         write_text(self._manifest_file, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 

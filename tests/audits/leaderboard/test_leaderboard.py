@@ -525,3 +525,26 @@ def test_orders() -> None:
     assert np.argmax(order_by(scores, "mean")) == 2
     assert order_by(scores, "mean rank").tolist() == pytest.approx([-1 / 3, -1 / 3, 2 / 3])
     assert order_by(scores, "median").tolist() == [1.0, 2.0, 3.0]
+
+
+def test_what_is_a_systems_own_is_no_task(tmp_path: Path) -> None:
+    """Averages, ranks, sizes and dates are left out and named, in columns, in rows, and in a row for each score."""
+    names = ["Rank (Borda)", "Zero-shot", "Memory Usage (MB)", "Total Parameters (B)", "Max Tokens", "Mean (Task)",
+             "Mean (TaskType)", "Average (56 datasets)", "Release Date", "License", "Embedding Dimensions"]  # fmt: skip
+    rows = [
+        {"Model": name, **dict.fromkeys(names, 900 * number + 1), "Rank1Retrieval": 50.0 + number, "STS": 40 + number}
+        for number, name in enumerate("abc")
+    ]
+    wide = leaderboard(pl.DataFrame(rows))
+    assert sorted(wide.facts["tasks_compared"]) == ["Rank1Retrieval", "STS"]
+    assert all(name in wide.facts["remarks_text"] for name in names)
+    scores = [("T1", 1.0, 2.0), ("T2", 3.0, 4.0), ("Average", 2.0, 3.0)]
+    tall = read_board(pl.DataFrame(scores, ["task", "a", "b"], orient="row"))
+    single = [
+        {"system": name, "task": task, "score": one}
+        for task, *own in scores
+        for name, one in zip("ab", own, strict=True)
+    ]
+    for board in (tall, read_board(single)):
+        assert set(board.main["task"]) == {"T1", "T2"}
+        assert "Not taken for tasks: Average." in board.remarks or "rows of means" in board.remarks[0]

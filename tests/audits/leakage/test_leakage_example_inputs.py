@@ -59,13 +59,3 @@ def test_a_column_has_one_role() -> None:
     with pytest.raises(OptionError, match="column 'text' is query and positive"):
         Roles.parse("query=text,positive=text")
     assert Roles.parse("positive=a,positive=b").of("positive") == ("a", "b")
-
-
-def test_a_missing_file_is_not_its_own_neighbour(tmp_path: Path) -> None:
-    (tmp_path / "train-a.jsonl").symlink_to("nowhere")
-    (tmp_path / "train-b.jsonl").write_text("{}\n", encoding="utf-8")
-    with pytest.raises(InputError) as fault:
-        open_examples(str(tmp_path / "train-a.jsonl"))
-    assert str(fault.value).endswith("train-b.jsonl?")
-    assert "did you mean" in str(fault.value)
-    assert "train-a.jsonl," not in str(fault.value)

@@ -341,16 +341,17 @@ def test_the_bound_is_that_of_the_definition() -> None:
         (
             "queries: log.tsv",
             "queris: log.tsv",
-            "suite.yaml:4: training.log: unknown key 'queris'. did you mean 'queries'",
+            "suite.yaml: training.log: unknown key 'queris'. did you mean 'queries'",
         ),
         ("queries: log.tsv", "queries: gone.tsv", "gone.tsv: nothing there"),
-        ("parents: [log]", "parents: [lag]", "suite.yaml:8: training.model.parents: 'lag' is not another training set"),
+        ("parents: [log]", "parents: [lag]", "suite.yaml: training.model.parents: 'lag' is not another training set"),
         ("    documents: corpus.jsonl\n", "", "judgments without topics and documents"),
         ("    queries: log.tsv\n", "", "training.log: a training set without data"),
         ("test:", "tests:", "unknown key 'tests'"),
+        ("training:", "training:\n  log: {}", "suite.yaml:4: 'log' occurs twice"),
     ],
 )
-def test_faults_of_the_suite_name_the_line(suite: Path, old: str, new: str, fault: str) -> None:
+def test_faults_of_the_suite_name_the_key(suite: Path, old: str, new: str, fault: str) -> None:
     suite.write_text(SUITE.replace(old, new), encoding="utf-8")
     with pytest.raises(InputError) as raised:
         matrix(suite, encoder="none")

@@ -20,7 +20,6 @@ from truerank.lexical.searching import topic_queries
 from truerank.loading import json_file
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.sources import compressed, formats, grammar, open_documents, read_qrels_frame, read_run_frame
-from truerank.sources.instances import open_instances
 from truerank.sources.rows import rows
 from truerank.sources.runs import RUN_SCHEMA
 from truerank.text.normalising import normalise
@@ -30,6 +29,7 @@ from truerank.work.progress import Progress
 from truerank_lab.grid.design import CollectionDesign, SetDesign, build_options
 from truerank_lab.grid.results import LEAKED_SCHEMA, write_collection
 from truerank_lab.instances import build
+from truerank_lab.instances.filled import open_instances
 
 _TABLE: Final = "instances.parquet"
 #: Roles of the rows that leak.

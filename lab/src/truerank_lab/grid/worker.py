@@ -17,11 +17,11 @@ import polars as pl
 
 from truerank.errors import TruerankError
 from truerank.rankers.base import Pair
-from truerank.sources.instances import open_instances
 from truerank.text.passages import joined, policy_named
 from truerank_lab.grid.inputs import pairs_of
 from truerank_lab.grid.plan import Test, Training
 from truerank_lab.grid.results import SCORE_SCHEMA, write_cell, write_failed
+from truerank_lab.instances.filled import open_instances
 from truerank_lab.rankers.fitting import fit
 from truerank_lab.rankers.vocabulary import Vocabulary
 

@@ -15,13 +15,13 @@ from truerank.core.plain import picked
 from truerank.errors import InputError
 from truerank.options import Flag, Seed, command
 from truerank.sources.inputs import inputs_of
-from truerank.sources.instances import InstanceSource, open_instances
 from truerank.work.artifacts import digest
 from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 from truerank_lab.instances.built import COMMAND, ROWS, SUMMARY, TABLE, Built, open_built, write_rows
 from truerank_lab.instances.draws import SCHEMA
+from truerank_lab.instances.filled import FilledInstances, open_instances
 from truerank_lab.instances.options import BuildOptions, Kind
 from truerank_lab.instances.rows import assemble
 from truerank_lab.instances.sources import Opened
@@ -126,7 +126,7 @@ def _from_table(job: Run, work: Path, wanted: int | None, options: BuildOptions)
 
 
 def _table_blocks(
-    source: InstanceSource, wanted: int | None, options: BuildOptions, skipped: Counter[str]
+    source: FilledInstances, wanted: int | None, options: BuildOptions, skipped: Counter[str]
 ) -> Iterator[pl.DataFrame]:
     """The rows as frames with the columns of `SCHEMA` but `number`, and the depth; counts what is not kept."""
     path, limit = Path(options.rows or ""), options.annotation_depth or 0

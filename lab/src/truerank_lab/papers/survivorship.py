@@ -18,10 +18,10 @@ import polars as pl
 from truerank.audits import survivorship
 from truerank.lexical import build_index, write_run
 from truerank.rankers.reranking.rerank import RerankOptions, rerank
-from truerank.sources.instances import open_instances
 from truerank.work.artifacts import atomic_path, write_text
 from truerank_lab import instances, simulate
 from truerank_lab.grid.results import GridResults
+from truerank_lab.instances.filled import open_instances
 
 
 def write_documents(instances: Path, out: Path) -> int:

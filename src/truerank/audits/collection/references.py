@@ -79,7 +79,7 @@ _DEPTH: Final = 10
 _RUN_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "odd-scores": ("rising-scores", "constant-scores", "constant-ranks"),
     "odd-origin": ("rows-of-another-run", "no-order", "other-numbers", "other-index", "misplaced-run", "failed-topics"),
-    "judgments-in-run": ("relevant-by-rank", "judgments-in-sight", "own-relevant"),
+    "judgments-in-run": ("relevant-by-rank", "judgments-in-sight", "own-relevant", "judgments-of-one-run"),
 }
 
 

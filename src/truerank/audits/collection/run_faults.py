@@ -15,7 +15,7 @@ import scipy
 from truerank.measures.run_faults import RunFault, score_faults
 from truerank.measures.topic_lists import TopicLists
 from truerank.text.identifiers import likely_cause, natural
-from truerank.text.normalising import normalise
+from truerank.text.normalising import spoken
 from truerank.text.printable import and_more
 
 #: A topic has no results of this collection where fewer of its first results are documents.
@@ -389,34 +389,45 @@ def _alike(files: Files) -> Iterable[RunFault]:
 
 
 def _copies(files: Files) -> Iterable[RunFault]:
-    """Judged topics with the text of another one, or with its judgments and results; all but the first of each."""
-    judged = sorted(files.judged)
-    if files.topics is not None:
-        key = {
-            topic: normalise(files.topics[topic]).casefold() for topic in judged if files.topics.get(topic, "").strip()
-        }
-    else:
-        # What is judged and returned for each topic, as one text. What is returned is looked at where the judgments are
-        # those of another topic, and where there is something.
-        grades = pl.format("{}={}", "doc_id", "relevance").alias("doc_id")
-        answered = {topic for name in files.pair for topic in files.lists[name].topics}
-        key = dict.fromkeys(filter(answered.__contains__, judged), "")
-        for frame in (files.qrels.with_columns(grades, rank="doc_id"), *(files.runs[name] for name in files.pair)):
-            own = frame.filter(pl.col("topic_id").is_in(pl.Series([*key], dtype=pl.String).implode()))
-            lists = own.sort("topic_id", "rank").group_by("topic_id", maintain_order=True)
-            texts = dict(lists.agg(pl.col("doc_id").str.join(" ")).iter_rows())
-            key = {topic: f"{text}\n{texts.get(topic, '')}" for topic, text in key.items()}
-            often = Counter(key.values())
-            key = {topic: text for topic, text in key.items() if often[text] > 1}
-    first: dict[str, str] = {}
-    copies = frozenset(topic for topic in judged if topic in key and first.setdefault(key[topic], topic) != topic)
+    """Judged topics that ask what another one asks; all but the first of each.
+
+    Their texts are the same but for case, marks and blanks, or their judgments and results are.
+    """
+    judged, topics = sorted(files.judged), files.topics or {}
+    texts = {topic: spoken(topics[topic]) for topic in judged if topics.get(topic, "").strip()}
+    # What is returned is looked at where the judgments are those of another topic, and where there is something.
+    grades = pl.format("{}={}", "doc_id", "relevance").alias("doc_id")
+    answered = {topic for name in files.pair for topic in files.lists[name].topics}
+    results, counts = dict.fromkeys(filter(answered.__contains__, judged), ""), Counter[str]()
+    for frame in (files.qrels.with_columns(grades, rank="doc_id"), *(files.runs[name] for name in files.pair)):
+        own = frame.filter(pl.col("topic_id").is_in(pl.Series([*results], dtype=pl.String).implode()))
+        lists = own.sort("topic_id", "rank").group_by("topic_id", maintain_order=True)
+        held = {topic: (text, count) for topic, text, count in lists.agg(_JOINED, pl.len()).iter_rows()}
+        counts = Counter({topic: counts[topic] + held.get(topic, ("", 0))[1] for topic in results})
+        results = {topic: f"{text}\n{held.get(topic, ('',))[0]}" for topic, text in results.items()}
+        often = Counter(results.values())
+        results = {topic: text for topic, text in results.items() if often[text] > 1}
+    # Short lists may be the same by chance, of two questions with one answer.
+    results = {topic: text for topic, text in results.items() if not texts or counts[topic] > _SAME}
+    keys = {
+        topic: [key for key in (("text", texts.get(topic)), ("results", results.get(topic))) if key[1]]
+        for topic in judged
+    }
+    first: dict[tuple[str, str | None], str] = {}
+    copies = [topic for topic in judged if {first.setdefault(key, topic) for key in keys[topic]} - {topic}]
+    same = sum(topic in texts and first["text", texts[topic]] != topic for topic in copies)
     if copies:
-        how = "the same text as another one" if files.topics is not None else "judgments and results of another one"
+        how = ["the same text as another one"] * bool(same) + ["judgments and results of another one"] * (
+            same < len(copies)
+        )
         yield RunFault(
-            "copied-topics", "", "topics", copies,
-            f"{len(copies):,d} of {len(judged):,d} judged topics have {how}, and would count again.",
+            "copied-topics", "", "topics", frozenset(copies),
+            f"{len(copies):,d} of {len(judged):,d} judged topics have {' or '.join(how)}, and would count again.",
             "Keep one topic for each text.",
         )  # fmt: skip
+
+
+_JOINED: Final = pl.col("doc_id").str.join(" ")
 
 
 def _unjudged(files: Files) -> Iterable[RunFault]:

@@ -31,6 +31,9 @@ _SOME, _NEARLY_ALL = 0.1, 0.95
 _CLIFF: Final = 8.0
 _CLIFF_TOPICS, _CLIFF_RELEVANT = 15, 3
 _DRAWS: Final = 1000
+#: A run adds to other lists where it shares so many times as many results; of what it adds, less is relevant in good
+#: runs. More relevant documents that are first than they manage. Lists are short where so few of a topic are expected.
+_ADDED, _NEARLY_ALL_ADDED, _PERFECT, _EXPECTED = 3, 0.75, 30, 5
 #: Where a list has an order, what is good stands so much further up on average.
 _UPPER: Final = 0.1
 #: A mean is not one of no order where it is so many of its errors away.
@@ -84,14 +87,7 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
             every = np.sort(np.concatenate([first[each]["pair"].to_numpy() for each in others]))
             every = every[np.diff(every, prepend=-1) > 0]  # `np.unique` is ten times as slow
             own = own.with_columns(shared=pl.col("pair").is_in(pl.lit(every).implode()))  # `np.isin` takes far longer
-            top = own.filter(pl.col("place") <= files.depth)
-            alone = list(_own_documents(name, top, "no other run has"))
-            if not alone and len({*files.pair}) > 1:
-                (other,) = {*files.pair} - {name}
-                shown = first[other].filter(pl.col("place") <= files.depth)
-                top = top.with_columns(shared=pl.col("pair").is_in(shown["pair"].implode()))
-                alone = list(_own_documents(name, top, f"{other} has not among its own"))
-            found += alone
+            found += _with_judgments(files, name, own, first, (every, pairs, numbers))
             best = [first[each].filter(pl.col("place") <= _RESULTS)["pair"] for each in others]
             good = pl.concat([*best, pairs["pair"]])
             ranked = numbers.beside(_ranked(files.judged_lists[name]))
@@ -267,27 +263,97 @@ def _around_first_irrelevant(flags: Sequence[bool], relevant: int) -> tuple[int,
     return lead, 1, sum(after), len(after) - sum(after)
 
 
-def _own_documents(name: str, top: pl.DataFrame, which: str) -> Iterable[RunFault]:
-    """First results that others lack (not `shared`), and that are relevant more often than those that others have.
+def _with_judgments(
+    files: Files,
+    name: str,
+    own: pl.DataFrame,
+    first: Mapping[str, pl.DataFrame],
+    beside: tuple[Ints, pl.DataFrame, _Numbers],
+) -> Iterable[RunFault]:
+    """What shows that run and judgments were made from each other, beside the other runs."""
+    every, pairs, numbers = beside
+    # Of topics on which others find nothing, and of those that it does not answer, nothing is known.
+    there = pairs.filter(pl.col("pair").is_in(pl.lit(every).implode()))["topic"]
+    top = own.filter((pl.col("place") <= files.depth) & pl.col("topic").is_in(there.implode()))
+    alone = list(_own_documents(name, top, "no other run has"))
+    if not alone and len({*files.pair}) > 1:
+        (other,) = {*files.pair} - {name}
+        shown = first[other].filter(pl.col("place") <= files.depth)
+        top = top.with_columns(shared=pl.col("pair").is_in(shown["pair"].implode()))
+        alone = list(_own_documents(name, top, f"{other} has not among its own"))
+    yield from alone
+    asked = pairs.filter(pl.col("topic").is_in(own["topic"].unique().implode()))
+    yield from _made_of(name, own, every, asked, numbers.shape[1])
 
-    What several runs return is relevant more often than what one alone does.
+
+def _own_documents(name: str, top: pl.DataFrame, which: str) -> Iterable[RunFault]:
+    """First results that others lack (not `shared`), and that are relevant more often than shared ones of their ranks.
+
+    What several runs return is relevant more often than what one alone does. Finding something where others find
+    nothing is an improvement, and says nothing; so is a relevant document among the few that a run adds to another's
+    list, unless nearly all that it adds are.
+
+    Args:
+        top: first results on the topics on which others find something relevant, too.
     """
-    alone = ~top["shared"]
-    counts = [(int(part["relevant"].sum()), len(part)) for part in (top.filter(alone), top.filter(~alone))]
-    (mine, mine_of), (shared, shared_of) = counts
-    if min(mine_of, shared_of) < _RELEVANT or mine * shared_of <= shared * mine_of:
+    alone, counts = top.filter(~pl.col("shared")), (pl.col("relevant").mean().alias("usual"), pl.len())
+    ranks = top.filter("shared").group_by("place").agg(*counts)
+    mine, mine_of, shared_of = int(alone["relevant"].sum()), len(alone), int(ranks["len"].sum())
+    if min(mine_of, shared_of) < _RELEVANT:
         return
+    added = _ADDED * mine_of < shared_of
+    usual = float(
+        ranks.filter(pl.col("len") >= _RELEVANT)["usual"].max() or 0.0  # type: ignore[arg-type]
+        if added
+        else alone.join(ranks, on="place", how="left")["usual"].fill_null(1.0).mean()
+    )
+    if mine <= (max(usual, _NEARLY_ALL_ADDED) if added else usual) * mine_of:
+        return
+    shared = round(usual * shared_of)
     table = [[mine, mine_of - mine], [shared, shared_of - shared]]
     if scipy.stats.fisher_exact(table, alternative="greater").pvalue > _CHANCE:
         return
     yield RunFault(
         "own-relevant", name, "doubt", frozenset(),
         f"Of {name}'s first results that {which}, {mine / mine_of:.0%} "
-        f"({mine:,d} of {mine_of:,d}) were judged relevant, and {shared / shared_of:.0%} of the others; what one "
+        f"({mine:,d} of {mine_of:,d}) were judged relevant, and {usual:.0%} of the others at their ranks; what one "
         "run alone returns is relevant less often, unless run and judgments were made from each other.",
         f"Find out how {name} and the judgments came about.",
         exception=f"that {name}'s own documents were judged relevant more often than those that other runs share",
-        documents=frozenset(top.filter(alone & top["relevant"])["doc_id"]),
+        documents=frozenset(alone.filter("relevant")["doc_id"]),
+    )  # fmt: skip
+
+
+def _made_of(name: str, own: pl.DataFrame, others: Ints, relevant: pl.DataFrame, shown: int) -> Iterable[RunFault]:
+    """Relevant documents that are all in one run's lists, as if chosen from these, and that others lack.
+
+    A run that finds so many in the lower half of its lists misses some, too. Where all are exactly its first results,
+    on more topics than good runs manage, that is told and doubts nothing.
+
+    Args:
+        own: its results.
+        others: pairs of all others.
+        relevant: pairs of topic and document.
+        shown: the documents in all lists.
+    """
+    many, lacking = len(relevant), int((~relevant["pair"].is_in(pl.Series(others).implode())).sum())
+    length, wanted = pl.len().over("topic"), pl.col("relevant").sum().over("topic")
+    found = own.with_columns(length=length, wanted=wanted).filter("relevant")
+    if len(found) < many or many < _RELEVANT or 2 * lacking < many:
+        return
+    late = int((2 * found["place"] > found["length"]).filter(found["length"] > _SHALLOWEST).sum())
+    few = many <= _EXPECTED * relevant["topic"].n_unique()
+    chosen = few and late >= _RELEVANT and 2 * int(found["length"].max() or 0) < shown  # type: ignore[arg-type]
+    first = many > _PERFECT and bool((found["place"] <= found["wanted"]).all())
+    if not chosen and not first:
+        return
+    where = f"{late:,d} of them in the lower half of its lists" if chosen else "before all others"
+    yield RunFault(
+        "judgments-of-one-run", name, "doubt" if chosen else "note", frozenset(),
+        f"All {many:,d} relevant documents are among the results of {name}, {where}, and {lacking:,d} in no other "
+        f"list: were they chosen from what {name} returned?",
+        f"Find out how the judgments were made; judge documents that {name} does not return, too.",
+        exception=f"that all relevant documents are among {name}'s results, as if chosen from them" if chosen else "",
     )  # fmt: skip
 
 

@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 
 from truerank.arrays import Floats
-from truerank.errors import InputError
 from truerank.sources.golden_cells import is_missing, number_of
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, opened_rows
-from truerank.sources.golden_scores import failures, refuse_marks
+from truerank.sources.golden_scores import refuse_marks, with_texts
+from truerank.sources.golden_words import words_of
 from truerank.sources.mteb_results import CELLS, one_score_each, read_mteb_results
 
 _SYSTEM: Final = (
@@ -35,9 +35,16 @@ _ABOUT: Final = {
     "model_revision": ("model_revision",),
 }
 _REPEAT: Final = ("repeat", "repetition", "trial", "seed", "epoch", "iteration")
-#: Columns of tables that are averages of others, or facts about a system.
-_NO_TASKS: Final = frozenset(
-    ("rank", "mean", "average", "avg", "overall", "total", "parameters", "params", "n_parameters", "dimensions", "year")
+#: Words of names that are averages of tasks, ranks, or facts about a system, and those that stand beside them there.
+_NO_TASK: Final = frozenset(
+    "rank mean average avg median overall total parameters parameter params dimensions dimension dims dim size memory "
+    "tokens token length context window license licence date year release released updated shot zs latency speed "
+    "throughput cost price position place".split()
+)
+_BESIDE: Final = frozenset(
+    "max maximum min embedding model number of n num no nb count usage zero mb gb m b k ms s million millions billion "
+    "billions task tasks type types tasktype dataset datasets borda macro micro all active sequence seq vector input "
+    "output score scores time open weights url link per query the in".split()
 )
 #: What tools call the first column of a frame that has no name.
 _UNNAMED: Final = ("", "index", "unnamed: 0")
@@ -94,8 +101,6 @@ def read_board(source: Any) -> ScoreBoard:
             return ScoreBoard(
                 found.cells, found.trained, foreign=found.foreign, remarks=(broken,) if found.broken else ()
             )
-        if not path.exists():
-            raise InputError("no such file or folder", "give a folder of MTEB results, or a table", where=path)
     table = opened_rows(source)
     cells, remarks = _table(table)
     types = cells.drop_nulls("type").unique("task", keep="first", maintain_order=True)
@@ -141,25 +146,24 @@ def _table(table: GoldenRows) -> tuple[pl.DataFrame, list[str]]:
             f"{what}: {names_found}", "name columns system, task, score; or one of them, and the others in columns"
         )
     head = next(name for name in (system, task) if name is not None)
-    columns = [name for name in table.names if name != head and name.lower() not in _NO_TASKS and _numeric(table, name)]
+    columns = [name for name in table.names if name != head and not _is_no_task(name) and _numeric(table, name)]
     if len(columns) < 2:
         raise table.fault("fewer than two columns of numbers", "give a column for each task, or for each system")
     if aside := [name for name in table.names if name != head and name not in columns]:
         remarks.append(f"Not taken for scores: {', '.join(aside)}.")
-    remarks += [
-        f"'{name}' is not taken for scores: not numbers: {len(texts)} of its cells, such as '{texts[0][:20]}'."
-        for name in aside
-        if (texts := failures(table, name))
-    ]
+    remarks += [f"{text[0].upper()}{text[1:]}." for text in with_texts(table, aside)]
     remarks += _remarks(table, columns, None)
-    rows = []
+    rows, summaries = [], []
     for row, cells in enumerate(table.rows):
         own = _name(table, row, head, "a name")
+        if task is not None and _is_no_task(own):
+            summaries.append(own)
+            continue
         for column in columns:
             if not is_missing(cells.get(column)):
                 pair = (own, column) if task is None else (column, own)
                 rows.append({"system": pair[0], "task": pair[1], "score": _number(table, row, column)})
-    return _cells(rows, table), remarks
+    return _cells(rows, table), [*remarks, *_no_tasks(summaries)]
 
 
 def _long(
@@ -170,6 +174,7 @@ def _long(
     repeat, remarks = _column(table, _REPEAT), list[str]()
     single = Path(table.name).stem or "the task"
     rows: list[dict[str, Any]] = []
+    summaries: list[str] = []
     for row, cells in enumerate(table.rows):
         if is_missing(cells[score]):
             continue
@@ -178,12 +183,15 @@ def _long(
             "task": single if task is None else _name(table, row, task, "a task"),
             "score": _number(table, row, score),
         }
+        if task is not None and _is_no_task(own["task"]):
+            summaries.append(own["task"])
+            continue
         own |= {name: None if is_empty(cells.get(column)) else str(cells[column]) for name, column in about.items()}
         rows.append(own)
     measures = list(dict.fromkeys(str(own.get("measure") or "") for own in rows))
     for own in rows:
         own["measure"] = "" if (named := own.get("measure") or "") in ("", measures[0]) else named
-    remarks += _remarks(table, [score], system)
+    remarks += [*_no_tasks(summaries), *_remarks(table, [score], system)]
     if len(measures) > 1:
         remarks.append(f"The order is by {measures[0]}, the first measure of the table.")
     if repeat is not None and len({cells.get(repeat) for cells in table.rows}) > 1:
@@ -206,6 +214,16 @@ def _cells(rows: list[dict[str, Any]], table: GoldenRows) -> pl.DataFrame:
 def _column(table: GoldenRows, names: Iterable[str]) -> str | None:
     known = {name.lower().strip(): name for name in table.names}
     return next((known[name] for name in names if name in known), None)
+
+
+def _is_no_task(name: str) -> bool:
+    """Whether a name says nothing but that it is an average, a rank, or a fact about a system: "Max Tokens"."""
+    words = set(words_of(name))
+    return bool(words & _NO_TASK) and all(word in _NO_TASK | _BESIDE or word.isdecimal() for word in words)
+
+
+def _no_tasks(names: Sequence[str]) -> list[str]:
+    return [f"Not taken for tasks: {', '.join(dict.fromkeys(names))}."] if names else []
 
 
 def _remarks(table: GoldenRows, columns: Sequence[str], system: str | None) -> Iterator[str]:

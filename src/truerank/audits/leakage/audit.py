@@ -60,8 +60,9 @@ from truerank.sources.runs import trained_on
 from truerank.text.contrasts import contrast
 from truerank.text.normalising import normalise
 from truerank.text.reformulation import propose_types
+from truerank.text.rewordings import REWORDED
 from truerank.text.wording import EVIDENCE, LETTERS, WORDS
-from truerank.text.words import content_words
+from truerank.text.words import content_words, words
 from truerank.vectors.encoders import Encoder, WordsOnly
 from truerank.vectors.encoders.speed import ChosenWay, processor_name
 from truerank.vectors.neighbours import PairProbe
@@ -106,7 +107,7 @@ def summarise(
     )
     prefilter = _recall(proposed, topic_texts(tests, options.fields), options)
     nothing = Sensitivity(kinds=[], other_topics={})
-    spoken = {test.name: {text.topic_id for text in topic_texts([test], options.fields)} for test in tests}
+    spoken = {test.name: topic_texts([test], options.fields) for test in tests}
     summary = AuditSummary(
         threshold=options.threshold,
         floor=options.lowest,
@@ -124,13 +125,14 @@ def summarise(
                     unsettled.filter(test=test.name),
                     checked.get(test.name, nothing),
                     None if judged is None else _confirmed(judged.filter(test=test.name), options.threshold),
-                    sum(topic.topic_id not in spoken[test.name] for topic in test.topics),
+                    len({topic.topic_id for topic in test.topics} - {text.topic_id for text in spoken[test.name]}),
                     encoder.name in (options.calibrated_for, WordsOnly.name),
                     sum(name == test.name for name, _ in unread),
                     proposed.common,
                     _judged_below(judged, test.name, options.threshold),
                     candidates.filter(pl.col("differs") != "", similar, test=test.name).height,
                     encoder.name != WordsOnly.name,
+                    len({text.topic_id for text in spoken[test.name] if len(words(text.text)) > REWORDED}),
                 ),
                 proposed.counts,
                 prefilter=prefilter,

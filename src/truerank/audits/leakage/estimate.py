@@ -22,7 +22,7 @@ from truerank.audits.leakage.results import (
 from truerank.measures.magnitudes import proportion
 from truerank.sources import TopicSet
 from truerank.text.normalising import normalise
-from truerank.text.rewordings import CLAIMS, KINDS, SEEN_KINDS, UNPLANTED
+from truerank.text.rewordings import CLAIMS, KINDS, REWORDED, SEEN_KINDS, UNPLANTED
 from truerank.vectors.encoders.model_folder import INSTALL
 
 #: The share of the plants of a kind that must be found before the kind counts as seen.
@@ -63,8 +63,9 @@ class TestEvidence:
     `below` are pairs that words or letters propose and nobody judged away, `judged` counts the leaks and the others
     among those that were judged. `confirmed` are topics with a confirmed leak and topics with an unjudged candidate,
     where labels were given; `silent` topics have no text to compare, `unread` ones a text that the encoder cannot read.
-    From the share `common` of training texts on, a word is a common one. `related` counts the pairs above the threshold
-    whose texts differ in what decides. `encoded` says whether there was an encoder at all.
+    Of `long` topics, the first words were reworded. From the share `common` of training texts on, a word is a common
+    one. `related` counts the pairs above the threshold whose texts differ in what decides. `encoded` says whether there
+    was an encoder at all.
     """
 
     __test__ = False
@@ -80,6 +81,7 @@ class TestEvidence:
     judged: tuple[int, int] = (0, 0)
     related: int = 0
     encoded: bool = True
+    long: int = 0
 
 
 def summarise_test(
@@ -198,6 +200,9 @@ class _Reasons:
         elif self.known.unread or training:
             about = "about " if any(count.get("unread_estimated") for count in self.counts.values()) else ""
             yield not_asked(self.known.unread, training, (self.test.noun, "distinct training queries"), about)
+        if (count := self.known.long) and self.known.sensitivity["kinds"]:
+            longer = f"1 {_one(self.test.noun)} is" if count == 1 else f"{count:,d} {self.test.noun} are"
+            yield f"{longer} longer than {REWORDED} words: rewordings were planted among the first {REWORDED}."
 
     def _unread(self) -> Iterator[str]:
         for name, count in self.counts.items():
@@ -213,8 +218,11 @@ class _Reasons:
                     "it another file, or another column?)"
                 )
         if self.known.silent:
-            one = {"queries": "query"}.get(self.test.noun, "topic")
-            silent = f"1 {one} has" if self.known.silent == 1 else f"{self.known.silent} {self.test.noun} have"
+            silent = (
+                f"1 {_one(self.test.noun)} has"
+                if self.known.silent == 1
+                else f"{self.known.silent} {self.test.noun} have"
+            )
             yield f"{silent} no text in the fields compared"
 
     def _clean(self, prefilter: PrefilterRecall | None) -> Iterator[str]:

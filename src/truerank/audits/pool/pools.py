@@ -440,7 +440,7 @@ def build(
 
     Examples:
 
-        truerank pool build --run runs/a1.run --run runs/b1.run --team-prefix _ --out pool/
+        truerank pool build --run runs/a_1.run --run runs/b_1.run --team-prefix _ --out pool/
 
         truerank pool build --run runs/a1.run --run runs/b1.run --metadata teams.tsv --sparse-qrels clicks.qrels
         --topics t.tsv --docs docs.jsonl --annotators ann,bob --out pool/

@@ -216,7 +216,7 @@ def simulate(
 
     Examples:
 
-        truerank pool simulate --run runs/a1.run --run runs/b1.run --team-prefix _ --qrels judged.qrels
+        truerank pool simulate --run runs/a_1.run --run runs/b_1.run --team-prefix _ --qrels judged.qrels
         --topics topics.tsv --docs docs.jsonl --out report/
 
         truerank pool simulate --run runs/a1.run --run runs/b1.run --metadata teams.tsv --qrels track.qrels

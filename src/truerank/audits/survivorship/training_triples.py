@@ -127,7 +127,7 @@ def triples(
     Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022), section 5.1.
     """
     source = open_instances(instances)
-    stream = iter(source.as_read())
+    stream = iter(source)
     head = list(islice(stream, 1))
     by = options.pairs_by
     if by == "auto":

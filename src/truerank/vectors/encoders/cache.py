@@ -1,4 +1,4 @@
-"""The user's cache folder, and vectors in it, so that texts which were encoded once are read the next time."""
+"""Vectors in a cache folder, so that texts which were encoded once are read the next time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import hashlib
 import io
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -106,17 +105,6 @@ class CachedEncoder(AroundEncoder):
             reason = error.strerror or str(error)
             remedy = "free some room there, choose another cache folder, or leave the cache out"
             raise InputError(f"vectors cannot be kept ({reason})", remedy, where=self._folder) from error
-
-
-def user_cache_folder() -> Path:
-    """The folder for graphs and quantised models: `TRUERANK_CACHE`, else the platform's cache folder."""
-    if chosen := os.environ.get("TRUERANK_CACHE"):
-        return Path(chosen).expanduser().absolute()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "truerank"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "truerank" / "Cache"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "truerank"
 
 
 def publish_folder(target: Path, write: Callable[[Path], None]) -> None:

@@ -35,11 +35,12 @@ from truerank.vectors.encoders.bert_graph import (
     write_head,
     write_packed_head,
 )
-from truerank.vectors.encoders.cache import publish_folder, user_cache_folder
+from truerank.vectors.encoders.cache import publish_folder
 from truerank.vectors.encoders.model_folder import ModelFolder
 from truerank.vectors.encoders.tokenizing import WIDTHS, Packing, TextTokenizer, TokenIds
 from truerank.vectors.encoders.weights import file_hash, open_weights, weight_files
 from truerank.work.engines import processors
+from truerank.work.kept import user_cache_folder
 
 # Part of every cache key: raise it when the graphs change.
 _BUILDER: Final = "1"

@@ -21,7 +21,7 @@ from truerank.errors import InputError, OptionError, needed_for
 from truerank.loading import json_file
 from truerank.vectors.encoders.base import EncoderSpec, Vectors
 from truerank.vectors.encoders.bert_graph import INPUT_IDS
-from truerank.vectors.encoders.cache import publish_folder, user_cache_folder
+from truerank.vectors.encoders.cache import publish_folder
 from truerank.vectors.encoders.graph_encoder import (
     GraphEncoder,
     PreparedModel,
@@ -34,6 +34,7 @@ from truerank.vectors.encoders.model_folder import ModelFolder
 from truerank.vectors.encoders.tokenizing import TokenIds
 from truerank.vectors.encoders.weights import file_hash
 from truerank.work.engines import processors
+from truerank.work.kept import user_cache_folder
 
 # Requests per stream: while one is computed, the next one's ids are gathered and the last one's vectors copied.
 _REQUESTS: Final = 2

@@ -28,11 +28,11 @@ from truerank.loading import json_file
 from truerank.sources import open_queries
 from truerank.sources.sample import SAMPLE
 from truerank.vectors.encoders.base import Encoder, EncoderSpec, Vectors
-from truerank.vectors.encoders.cache import user_cache_folder
 from truerank.vectors.encoders.graph_encoder import fingerprint
 from truerank.vectors.encoders.opening import open_spec
 from truerank.vectors.encoders.openvino import bf16_is_native
 from truerank.work.engines import processors
+from truerank.work.kept import user_cache_folder
 
 Clock = Callable[[], float]
 #: Runs a model on the sample once.

@@ -3,6 +3,8 @@ are kept to be compared, and their pairs."""
 
 from __future__ import annotations
 
+import difflib
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -10,11 +12,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from truerank.audits.leakage.proposals import bare, topic_texts
 from truerank.core.plain import picked
 from truerank.errors import InputError, OptionError
+from truerank.loading import load_yaml, text_file
 from truerank.overlaps.kept_texts import ComparedForm
 from truerank.records import Input, TopicText
 from truerank.sources import (
@@ -37,7 +40,6 @@ from truerank.sources.compressed import fingerprint
 from truerank.sources.distinct import DistinctTexts, text_hashes
 from truerank.sources.examples import ExampleTexts
 from truerank.sources.inputs import input_of
-from truerank.sources.yaml_tree import Value, YamlMapping, read_tree
 from truerank.text.normalising import normalise
 from truerank.text.wording import LABELS
 from truerank.work.artifacts import digest
@@ -344,74 +346,105 @@ def read_suite(path: str | Path) -> Suite:
     Paths in it are relative to the file, `${NAME}` is taken from the environment.
     """
     file = Path(path)
-    top = read_tree(file).table(("training", "test"))
-    training, tests = (_named(top, key) for key in ("training", "test"))
-    reader = _Reader(file.absolute().parent, frozenset(name for name, _ in training))
+    text = os.path.expandvars(text_file(file, "give a YAML file"))
+    content = load_yaml(text, file, lambda loader, node: loader.construct_document(node))
+    reader = _SuiteReader(file)
+    training, tests = reader.sets(content)
     return Suite(
         file,
-        tuple(reader.training(name, value) for name, value in training),
-        tuple(reader.test(name, value) for name, value in tests),
+        tuple(reader.training(f"training.{name}", value, training) for name, value in training.items()),
+        tuple(reader.test(f"test.{name}", value) for name, value in tests.items()),
     )
 
 
-def _named(top: YamlMapping, key: str) -> list[tuple[str, Value]]:
-    """The sets below a heading by name; none is a fault."""
-    remedy = f"name at least one set below '{key}:'"
-    value = top.need(key, remedy)
-    return list(value.table()) or value.fault("nothing in it", remedy)
-
-
 @dataclass(frozen=True)
-class _Reader:
-    """Reads the sets of a suite; `names` are those of all training sets."""
+class _SuiteReader:
+    """Reads the sets of a suite; places are keys with dots."""
 
-    folder: Path
-    names: frozenset[str]
+    file: Path
 
-    def training(self, name: str, value: Value) -> SuiteSet:
+    def fault(self, place: str, fault: str, remedy: str) -> NoReturn:
+        raise InputError(f"{place}: {fault}" if place else fault, remedy, where=self.file)
+
+    def table(self, place: str, value: Any, known: Collection[str] = ()) -> dict[str, Any]:
+        """A mapping whose keys are texts, and among the known ones where some are."""
+        if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+            self.fault(place, "no mapping of names", "write 'name: value' lines below it")
+        for key in value.keys() - known if known else ():
+            near = difflib.get_close_matches(key, known, 1)
+            meant = f"did you mean '{near[0]}'? " if near else ""
+            self.fault(place, f"unknown key '{key}'", f"{meant}known: {', '.join(known)}")
+        return value
+
+    def sets(self, content: Any) -> Iterator[dict[str, Any]]:
+        """The training sets and the test sets by name; none is a fault."""
+        top = self.table("", content, ("training", "test"))
+        for key in ("training", "test"):
+            if not top.get(key):
+                self.fault("", f"nothing below '{key}'", f"name at least one set below '{key}:'")
+            yield self.table(key, top[key])
+
+    def training(self, place: str, value: Any, names: Collection[str]) -> SuiteSet:
         """A training set; each parent must be another one."""
-        table = value.table(_TRAINING)
-        sources = [source for key in ("queries", "topics", "documents") for source in self._sources(table, key)]
-        roles = table.read("roles", Value.text, None)
-        texts = ExampleTexts(*(table.read(key, self._place, None) for key in _TEXTS))
-        for spec in self._specs(table, "examples"):
+        table = self.table(place, value, _TRAINING)
+        sources = [source for key in ("queries", "topics", "documents") for source in self.sources(place, table, key)]
+        roles = self.text(place, table, "roles") or None
+        texts = ExampleTexts(*(self.source(place, table, key) for key in _TEXTS))
+        for spec in self.specs(place, table, "examples"):
             sources += [TextSource(role, spec, roles, texts) for role in ("query", "positive")]
-        parents = tuple(self._parent(name, parent) for parent in table.read("parents", Value.items, []))
+        parents = self.texts(place, table, "parents")
+        for parent in parents:
+            if parent not in names or f"training.{parent}" == place:
+                remedy = f"one of {', '.join(sorted(names))}"
+                self.fault(f"{place}.parents", f"'{parent}' is not another training set", remedy)
         if not sources and not parents:
-            value.fault("a training set without data", "give queries, topics, documents, examples or parents")
-        return SuiteSet(name, tuple(sources), parents, None, table.read("license", Value.text, ""))
+            self.fault(place, "a training set without data", "give queries, topics, documents, examples or parents")
+        name = place.partition(".")[2]
+        return SuiteSet(name, tuple(sources), tuple(parents), None, self.text(place, table, "license"))
 
-    def test(self, name: str, value: Value) -> SuiteSet:
+    def test(self, place: str, value: Any) -> SuiteSet:
         """A test set; judgments need topics and documents."""
-        table = value.table(_TEST)
-        sources = (*self._sources(table, "topics"), *self._sources(table, "documents"))
+        table = self.table(place, value, _TEST)
+        sources = (*self.sources(place, table, "topics"), *self.sources(place, table, "documents"))
         if not sources:
-            value.fault("a test set without texts", "give topics or documents")
-        qrels = table.read("qrels", self._place, None)
+            self.fault(place, "a test set without texts", "give topics or documents")
+        qrels = self.source(place, table, "qrels")
         if qrels is not None and {source.kind for source in sources} != {"topics", "documents"}:
-            value.fault("judgments without topics and documents", "give both, or leave 'qrels' out")
-        return SuiteSet(name, sources, (), qrels, table.read("license", Value.text, ""))
+            self.fault(place, "judgments without topics and documents", "give both, or leave 'qrels' out")
+        return SuiteSet(place.partition(".")[2], sources, (), qrels, self.text(place, table, "license"))
 
-    def _parent(self, name: str, value: Value) -> str:
-        parent = value.text()
-        if parent not in self.names or parent == name:
-            value.fault(f"'{parent}' is not another training set", f"one of {', '.join(sorted(self.names))}")
-        return parent
-
-    def _sources(self, table: YamlMapping, key: str) -> tuple[TextSource, ...]:
-        return tuple(TextSource(key, spec) for spec in self._specs(table, key))
-
-    def _specs(self, table: YamlMapping, key: str) -> list[str]:
+    def texts(self, place: str, table: Mapping[str, Any], key: str) -> list[str]:
+        """Texts of a key; a single one is a list of one, a number is taken as it is written."""
         value = table.get(key)
-        return [] if value is None else [self._place(one) for one in value.items()]
+        found = value if isinstance(value, list) else [] if value is None else [value]
+        if not all(isinstance(text, str | int | float) and str(text) for text in found):
+            self.fault(f"{place}.{key}", "no text", "write a text, or [a, b, …]")
+        return [str(text) for text in found]
 
-    def _place(self, value: Value) -> str:
-        """A source; a path is relative to the file."""
-        text = value.text()
-        spec = value.checked(lambda: parse(text))
-        if spec.scheme != "file" or Path(text).expanduser().is_absolute():
-            return text
-        found = str(self.folder / text)
-        if not parse(found).path.exists():
-            raise InputError("nothing there", "correct the path; it is relative to the suite file", where=found)
+    def text(self, place: str, table: Mapping[str, Any], key: str) -> str:
+        found = self.texts(place, table, key)
+        if len(found) > 1:
+            self.fault(f"{place}.{key}", "a list", "write one text")
+        return "".join(found)
+
+    def sources(self, place: str, table: Mapping[str, Any], key: str) -> tuple[TextSource, ...]:
+        return tuple(TextSource(key, spec) for spec in self.specs(place, table, key))
+
+    def specs(self, place: str, table: Mapping[str, Any], key: str) -> list[str]:
+        """Sources; a path is relative to the file."""
+        found = []
+        for text in self.texts(place, table, key):
+            try:
+                spec = parse(text)
+            except InputError as error:
+                self.fault(f"{place}.{key}", error.fault, error.remedy)
+            if spec.scheme != "file" or Path(text).expanduser().is_absolute():
+                found.append(text)
+                continue
+            found.append(str(self.file.absolute().parent / text))
+            if not parse(found[-1]).path.exists():
+                raise InputError("nothing there", "correct the path; it is relative to the suite", where=found[-1])
         return found
+
+    def source(self, place: str, table: Mapping[str, Any], key: str) -> str | None:
+        return next(iter(self.specs(place, table, key)), None) if self.text(place, table, key) else None

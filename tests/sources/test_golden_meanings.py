@@ -1,0 +1,304 @@
+"""What rows, columns and numbers of tables mean: questions or groups, systems or runs, higher or lower is better."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from truerank.errors import InputError, TwoReadingsError
+from truerank.sources.golden import merged_tables, read_golden
+
+Rows = dict[str, Sequence[Any]]
+QUESTIONS = [f"how do I set option {number} of the printer?" for number in range(8)]
+SCORES: Rows = {"old": [0.41 + n / 50 for n in range(8)], "new": [0.47 + n / 49 for n in range(8)]}
+GOLDEN: Rows = {
+    "question": QUESTIONS,
+    "expected": [f"d{n}" for n in range(8)],
+    "retrieved": [f"d{n};x{n}" for n in range(8)],
+}
+DAYS = [f"2026-11-{n + 1:02d}" for n in range(8)]
+DATA_SETS = ["NQ", "FiQA", "SciFact", "HotpotQA", "TREC-COVID", "Quora", "ArguAna", "FEVER"]
+
+
+def by_system(name: str, values: Sequence[Any], score: str = "score") -> list[dict[str, Any]]:
+    pairs = [(system, at, value) for system in SCORES for at, value in enumerate(values)]
+    return [{"system": system, name: value, score: SCORES[system][at]} for system, at, value in pairs]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("k", [*range(1, 9)]),
+        ("cutoff", [1, 3, 5, 10, 20, 50, 100, 200]),
+        ("top_k", ["top-1", "top-3", "top-5", "top-10", "top-20", "top-50", "top-100", "top-200"]),
+        ("", ["hit@1", "hit@3", "hit@5", "hit@10", "hit@20", "hit@50", "hit@100", "hit@200"]),
+        ("date", DAYS),
+        ("when", DAYS),
+        ("id", DAYS),
+        ("week", [f"W{n}" for n in range(40, 48)]),
+        ("category", ["billing", "login", "export", "import", "search", "seats", "plans", "api"]),
+        ("query_type", ["billing", "login", "export", "import", "search", "seats", "plans", "api"]),
+        ("product", ["billing", "login", "export", "import", "search", "seats", "plans", "api"]),
+        ("fold", [*range(8)]),
+        ("name", [f"fold {n}" for n in range(8)]),
+        ("index", [f"epoch-{n}" for n in range(8)]),
+        ("dataset", DATA_SETS),
+        ("task", DATA_SETS),
+        ("id", DATA_SETS),
+        ("id", ["de", "en", "fr", "es", "it", "nl", "pl", "sv"]),
+        ("run", [f"run-{n}" for n in range(8)]),
+        ("annotator", [f"A{n}" for n in range(8)]),
+        ("language", ["de", "en", "fr", "es", "it", "nl", "pl", "sv"]),
+    ],
+)
+def test_rows_that_are_no_questions_are_asked_about(name: str, values: Sequence[Any]) -> None:
+    with pytest.raises(TwoReadingsError, match="mean of many questions") as raised:
+        read_golden({name or "Unnamed: 0": values, **SCORES})
+    # Who says that they are questions is believed.
+    assert len(read_golden({name or "Unnamed: 0": values, **SCORES}, raised.value.choices[0]).questions) == 8
+    if name:
+        with pytest.raises(InputError):
+            read_golden({"Unnamed: 0": [*range(8)], name: values, **SCORES})
+        with pytest.raises(InputError):
+            read_golden(by_system(name, values))
+        turned = [{"system": system, **dict(zip(map(str, values), SCORES[system], strict=True))} for system in SCORES]
+        if name in ("top_k", "date", "name", "dataset"):
+            with pytest.raises(TwoReadingsError, match="or questions"):
+                read_golden(turned)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("question", QUESTIONS),
+        ("frage", ["Passwort", "Rechnung", "Abo", "Export", "Import", "Suche", "Plan", "API"]),
+        ("topic", ["airport", "music", "films", "wolves", "ships", "tea", "rain", "snow"]),
+        ("qid", [*range(101, 109)]),
+        ("case_id", ["login", "refund", "export", "import", "search", "seats", "plans", "api"]),
+        ("Unnamed: 0", [*range(8)]),
+        ("sample", [f"s-{n}" for n in range(8)]),
+        ("what people ask", QUESTIONS),
+        ("customer question", QUESTIONS),
+        ("#", [*range(1, 9)]),
+        ("question number", [*range(1, 9)]),
+    ],
+)
+def test_rows_that_are_questions(name: str, values: Sequence[Any]) -> None:
+    found = read_golden({name: values, **SCORES})
+    assert list(found.scores) == ["old", "new"] and len(found.questions) == 8
+    beside = read_golden({name: values, "category": list("abababab"), "fold": [1, 2] * 4, **SCORES})
+    assert list(beside.scores) == ["old", "new"] and len(beside.questions) == 8
+    assert "higher counts as better" in found.sentence()
+
+
+@pytest.mark.parametrize(
+    "measure",
+    ["hallucination", "toxicity", "perplexity", "latency", "latency_ms", "cost", "error", "error_rate", "loss", "rank",
+     "distance", "word_error_rate", "WER", "tokens", "total_cost_usd"],
+)  # fmt: skip
+def test_of_some_measures_the_lower_is_better(measure: str) -> None:
+    tables: list[Any] = [
+        {"question": QUESTIONS, **{f"{measure}_{name}": own for name, own in SCORES.items()}},
+        {"question": QUESTIONS, **{f"{name} {measure}": own for name, own in SCORES.items()}},
+        by_system("question", QUESTIONS, measure),
+        [{**row, "metric": measure} for row in by_system("question", QUESTIONS, "value")],
+    ]
+    for table in tables[: 4 if measure != "rank" else 2]:
+        found = read_golden(table, measure=measure)
+        assert list(found.scores) == ["old", "new"] and "lower is better" in found.sentence()
+        assert found.scores["new"]["value"].to_list() == pytest.approx([-value for value in SCORES["new"]])
+    # Beside scores, such numbers are none, and that is said.
+    beside = read_golden({"question": QUESTIONS, **SCORES, f"mean {measure}": [1.5] * 8})
+    assert list(beside.scores) == ["old", "new"] and f"not taken for scores: 'mean {measure}'" in beside.remarks
+
+
+@pytest.mark.parametrize(
+    "measure",
+    ["ndcg@10", "reciprocal_rank", "recip_rank", "cost efficiency", "error_free", "token_f1", "rating", "faithfulness"],
+)
+def test_of_others_the_higher_is_better(measure: str) -> None:
+    found = read_golden({"question": QUESTIONS, **{f"{measure}_{name}": own for name, own in SCORES.items()}})
+    assert [*found.scores.values()][1]["value"].to_list() == SCORES["new"] and "lower" not in found.sentence()
+
+
+def test_of_objects_in_objects_the_longer_side_has_the_questions(tmp_path: Path) -> None:
+    for name, keys in (("a.json", QUESTIONS), ("b.json", DATA_SETS)):
+        by_system = {system: dict(zip(keys, own, strict=True)) for system, own in SCORES.items()}
+        by_question = {key: {system: by_system[system][key] for system in SCORES} for key in keys}
+        for value in (by_system, by_question):
+            (tmp_path / name).write_text(json.dumps(value))
+            if keys is DATA_SETS:
+                with pytest.raises(TwoReadingsError, match="data sets"):
+                    read_golden(tmp_path / name)
+            else:
+                assert read_golden(tmp_path / name).scores["new"]["value"].to_list() == SCORES["new"]
+
+
+def test_systems_that_are_called_after_what_they_lower() -> None:
+    table = {"question": QUESTIONS, "error_aware": SCORES["old"], "plain": SCORES["new"]}
+    assert "not taken for scores: 'error_aware'" in read_golden(table).remarks
+    found = read_golden(table, "score=error_aware+plain")
+    assert list(found.scores) == ["error_aware", "plain"] and found.scores["plain"]["value"].to_list() == SCORES["new"]
+    ranks = {"question": QUESTIONS, "rank_old": [1, 90, 3, 4, 1, 2, 7, 30], "rank_new": [1, 2, 3, 4, 1, 2, 7, 3]}
+    assert read_golden(ranks).scores["old"]["value"].to_list()[1] == -90
+    hits = {"question": QUESTIONS, "first_hit_rank_old": [1, 2, 3, 4, 1, 2, 7, 3], "first_hit_rank_new": [1] * 7 + [""]}
+    with pytest.raises(InputError, match="1 ranks are missing"):
+        read_golden(hits)
+
+
+def test_two_measures_of_which_the_lower_is_better_are_no_systems() -> None:
+    with pytest.raises(InputError, match="several measures"):
+        read_golden({"question": QUESTIONS, "latency": SCORES["old"], "cost": SCORES["new"]})
+
+
+@pytest.mark.parametrize("name", ["run_id", "trace_id", "session", "Run ID", "request_id"])
+def test_an_id_of_each_row_is_no_system(name: str) -> None:
+    ids = [f"r-{n}" for n in range(8)]
+    found = read_golden({name: ids, **GOLDEN})
+    assert list(found.runs) == ["retrieved"] and len(found.questions) == 8
+    several = {"question": QUESTIONS * 2, "model": ["a"] * 8 + ["b"] * 8, name: [f"r-{n}" for n in range(16)]}
+    both = read_golden({**several, "expected": [*GOLDEN["expected"]] * 2, "retrieved": [*GOLDEN["retrieved"]] * 2})
+    assert list(both.runs) == ["a", "b"]
+
+
+def test_a_column_of_measures_is_asked_about() -> None:
+    rows = [
+        {"trace": f"{release}{n}", "input": question, "variant": release, "criterion": name, "value": value + n / 99}
+        for release in ("v1", "v2")
+        for n, question in enumerate(QUESTIONS)
+        for name, value in (("recall", 0.5), ("helpful", 0.0))
+    ]
+    others = [row | {"criterion": str(row["criterion"]).replace("recall", "concise")} for row in rows]
+    with pytest.raises(TwoReadingsError) as raised:
+        read_golden(others, "system=variant")
+    assert raised.value.choices == ("measure=criterion", "repeat=criterion")
+    for columns in ("", "system=variant", "system=variant,repeat=trace", "system=variant,score=value"):
+        with pytest.raises(TwoReadingsError) as raised:
+            read_golden(rows, columns)
+        assert "measure=criterion" in raised.value.choices
+    with pytest.raises(InputError, match=r"scores of 2 measures .*--measure recall"):
+        read_golden(rows, "system=variant,repeat=trace,measure=criterion")
+    found = read_golden(rows, "system=variant,measure=criterion", measure="recall")
+    assert found.scores["v1"]["value"].to_list() == pytest.approx([0.5 + n / 99 for n in range(8)])
+
+
+def test_what_is_named_overrules_every_guess() -> None:
+    answers = {"answer_a": ["It is the first one"] * 8, "answer_b": ["It is the second one"] * 8}
+    rated: Rows = {"question": QUESTIONS, **answers, "rating_a": [1, 2, 3, 4] * 2, "rating_b": [2, 2, 4, 4] * 2}
+    with pytest.raises(TwoReadingsError) as raised:
+        read_golden(rated)
+    assert raised.value.choices[0] == "score=rating_a+rating_b"
+    found = read_golden(rated, raised.value.choices[0])
+    assert found.scores["rating_b"]["value"].to_list() == [2, 2, 4, 4] * 2
+    for name in ("answer_doc", "answer", "reference", "response_source"):
+        ids = {name: GOLDEN["expected"], "question": QUESTIONS, "old": GOLDEN["retrieved"], "new": GOLDEN["retrieved"]}
+        judged = read_golden(ids, f"expected={name},retrieved=old+new").qrels
+        assert judged is not None and judged["doc_id"].to_list() == GOLDEN["expected"], name
+
+
+def test_a_question_that_repeats_another_one_counts_once() -> None:
+    texts = ["Is C the same as C++?", "Is C++ the same as C?", "Where is it", "where is  it?", "What is -5 + 1.5?"]
+    texts += ["“Where is it?”", "What is 5 + 1.5?", "What's new?"]
+    found = read_golden({"id": [*"abcdefgh"], "question": texts, "old": [0, 1, 0.3, 0.5, 1, 0.4, 1, 0], "new": [1] * 8})
+    assert found.questions["topic_id"].to_list() == [*"abcegh"]
+    assert found.scores["old"]["value"].to_list() == pytest.approx([0, 1, 0.4, 1, 1, 0])
+    assert "2 of 8 questions repeat another one: each counts once, with its mean" in found.remarks
+
+
+def test_a_guess_gives_way_to_what_is_named() -> None:
+    lists = dict.fromkeys(("bm25", "dense"), GOLDEN["retrieved"])
+    named = "expected=gold,retrieved=bm25+dense"
+    tables: dict[str, Rows] = {
+        "a model that is none": {"gold": GOLDEN["expected"], "model": ["x", "y"] * 4, **lists},
+        "documents that are others": {
+            "gold": GOLDEN["expected"],
+            "doc_id": [*"aabbccdd"],
+            "topic": [*"aabbccdd"],
+            **lists,
+        },
+        "a second expected one": {"gold": GOLDEN["expected"], "relevant_docs": ["z1;z2"] * 8, **lists},
+        "scores of a judge": {"gold": GOLDEN["expected"], "faithfulness": SCORES["old"], **lists},
+        "lists of something else": {"gold": GOLDEN["expected"], "steps": ["u;v;w"] * 8, **lists},
+    }
+    for what, table in tables.items():
+        found = read_golden({"question": QUESTIONS, **table}, f"{named},question=question")
+        assert list(found.runs) == ["bm25", "dense"] and len(found.questions) == 8, what
+        assert found.qrels is not None and found.qrels["doc_id"].to_list() == GOLDEN["expected"], what
+    scored = {
+        "question": QUESTIONS,
+        "model": ["x", "y"] * 4,
+        "precision_model": SCORES["old"],
+        "recall_model": SCORES["new"],
+    }
+    assert len(read_golden(scored, "score=precision_model+recall_model").scores) == 2
+    by_row = {"question": [q for q in QUESTIONS for _ in "ab"], "gold": [d for d in GOLDEN["expected"] for _ in "ab"]}
+    for columns in ("retrieved=hit", "document=hit"):
+        ((_, run),) = read_golden(
+            {**by_row, "hit": [f"d{n // 2 + n % 2}" for n in range(16)]}, f"expected=gold,{columns}"
+        ).runs.items()
+        assert len(run) == 16
+
+
+def test_cells_that_are_no_numbers_are_left_out_and_counted() -> None:
+    for failed in ("timeout", "ERR", "skipped by hand"):
+        for own in ([failed, 4, 3, "", 5, 2, failed, 1], [failed, 0.4, 0.3, "", 0.5, 0.2, failed, 0.1]):
+            table: Rows = {"question": QUESTIONS, "rating_old": own, "rating_new": [3, 4, 3, 1, 5, 2, 2, 1]}
+            if isinstance(own[1], float):
+                table["rating_new"] = SCORES["new"]
+            for given in (table, [
+                {"question": q, "system": name, "score": table[name][n]}
+                for n, q in enumerate(QUESTIONS) for name in ("rating_old", "rating_new")
+            ]):  # fmt: skip
+                found = read_golden(given)
+                assert [len(found.scores[name]) for name in ("rating_old", "rating_new")] == [5, 8]
+                said = " ".join(found.remarks)
+                assert (
+                    f"rating_old: 2 cells are no numbers, such as '{failed}'" in said and "1 score is missing" in said
+                )
+    most = read_golden({"question": QUESTIONS, "rating_new": SCORES["new"], "rating_old": ["crash"] * 6 + [0.5, 0.25]})
+    assert list(most.scores) == ["rating_new"] and "6 of its cells, such as 'crash'" in " ".join(most.remarks)
+
+
+@pytest.mark.parametrize("key", ["id", "question"])
+def test_files_without_a_question_in_common_are_refused(key: str) -> None:
+    tables = [
+        read_golden(
+            {
+                key: [f"what is the {name} {n}?" for n in range(8)],
+                "expected": GOLDEN["expected"],
+                name: GOLDEN["retrieved"],
+            }
+        )
+        for name in ("old", "new")
+    ]
+    with pytest.raises(InputError, match="no question in common"):
+        merged_tables(tables)
+
+
+@pytest.mark.parametrize("name", ["run", "rater", "k"])
+def test_columns_that_tell_rows_of_a_question_apart(name: str) -> None:
+    numbers = {key: [value + n for value in own for n in (0.0, 0.1)] for key, own in SCORES.items()}
+    wide: Rows = {"question": [q for q in QUESTIONS for _ in "ab"], name: [1, 10] * 8, **numbers}
+    with pytest.raises(TwoReadingsError) as raised:
+        read_golden(wide)
+    assert any(f"repeat={name}" in choice for choice in raised.value.choices)
+    found = read_golden(wide, f"score=old+new,repeat={name}")
+    assert found.scores["new"]["value"].to_list() == pytest.approx([value + 0.05 for value in SCORES["new"]])
+    long = [
+        {"question": row[0], "model": system, name: row[1], "hit": row[2 + at]}
+        for row in zip(*wide.values(), strict=True)
+        for at, system in enumerate(SCORES)
+    ]
+    if name == "k":
+        with pytest.raises(TwoReadingsError, match="with 'k'"):
+            read_golden(long)
+
+
+def test_means_above_or_below_the_questions_are_left_out() -> None:
+    table = {"question": ["Average", *QUESTIONS, "mean"], **{name: [0.5, *own, 0.5] for name, own in SCORES.items()}}
+    found = read_golden(table)
+    assert len(found.questions) == 8 and "rows of means at both ends are left out ('Average', 'mean')" in found.remarks
