@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from truerank.errors import InputError, TwoReadingsError
-from truerank.sources.golden import merged_tables, read_golden
+from truerank.sources.golden import read_golden
 
 Rows = dict[str, Sequence[Any]]
 QUESTIONS = [f"how do I set option {number} of the printer?" for number in range(8)]
@@ -267,22 +267,6 @@ def test_cells_that_are_no_numbers_are_left_out_and_counted() -> None:
                 )
     most = read_golden({"question": QUESTIONS, "rating_new": SCORES["new"], "rating_old": ["crash"] * 6 + [0.5, 0.25]})
     assert list(most.scores) == ["rating_new"] and "6 of its cells, such as 'crash'" in " ".join(most.remarks)
-
-
-@pytest.mark.parametrize("key", ["id", "question"])
-def test_files_without_a_question_in_common_are_refused(key: str) -> None:
-    tables = [
-        read_golden(
-            {
-                key: [f"what is the {name} {n}?" for n in range(8)],
-                "expected": GOLDEN["expected"],
-                name: GOLDEN["retrieved"],
-            }
-        )
-        for name in ("old", "new")
-    ]
-    with pytest.raises(InputError, match="no question in common"):
-        merged_tables(tables)
 
 
 @pytest.mark.parametrize("name", ["run", "rater", "k"])

@@ -160,7 +160,6 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
             found[system] = pl.concat([found[system], frame])
     remarks = [f"{one.name}: {remark}" for one in parts for remark in one.remarks]
     counts = [set(one.questions["topic_id"]) for one in parts]
-    _check_shared(parts, counts)
     if unshared := len(set.union(*counts)) - len(set.intersection(*counts)):
         remarks.append(f"{unshared} {'questions' if first.cells is None else 'tasks'} are not in all files")
     questions = pl.concat([one.questions for one in parts]).unique("topic_id", keep="first", maintain_order=True)
@@ -177,21 +176,6 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
         for system, topics in one.empty.items():
             empty[system] = empty.get(system, frozenset()) | topics
     return replace(parts[0], questions=questions, qrels=qrels, runs=found, remarks=tuple(remarks), empty=empty)
-
-
-def _check_shared(parts: Sequence[GoldenTable], topics: Sequence[set[str]]) -> None:
-    """Refuses a file of systems of its own that has no question in common with any other file."""
-    for part, own in zip(parts, topics, strict=True):
-        others = [(other, asked) for other, asked in zip(parts, topics, strict=True) if other is not part]
-        known = {system for other, _ in others for system in other.runs or other.scores}
-        if not set(part.runs or part.scores) <= known and not any(own & asked for _, asked in others):
-            noun = "question" if part.cells is None else "task"
-            fault = (
-                f"no {noun} in common with {first_names(other.name for other, _ in others)}: no difference can be told"
-            )
-            raise InputError(
-                fault, f"name {noun}s in both in the same way, by their ids or their texts", where=part.name
-            )
 
 
 def _are_row_ids(tables: Sequence[GoldenTable]) -> bool:
