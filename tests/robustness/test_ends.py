@@ -230,3 +230,12 @@ def test_a_model_that_answers_nothing_does_not_end_well(
         words = ("--endpoint", address, "--model", "m", "--retries", "0", "--concurrency", "1")
         found, said = ended(capsys, "judge", "model", store, *words)
     assert (found, says in " ".join(said.split())) == (code, True), said
+
+
+@pytest.mark.parametrize("name", ["q.qrels", "r.run"])
+def test_a_nul_in_an_id_is_named(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "q.qrels").write_text("q1 0 d1 1\nq2 0 d2 1\n")
+    (tmp_path / "r.run").write_text("q1 Q0 d1 1 2.0 x\nq2 Q0 d2 1 2.0 x\n")
+    (tmp_path / name).write_text((tmp_path / name).read_text().replace("q2", "\0q2"))
+    code, said = ended(capsys, "evaluate", "--qrels", tmp_path / "q.qrels", "--run", tmp_path / "r.run")
+    assert code == 2 and f"{name}:2: a NUL character" in said

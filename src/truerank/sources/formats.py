@@ -20,10 +20,11 @@ _COMPRESSED_ENDINGS: Final = (".gz", ".zst", ".bz2", ".xz")
 _BINARY: Final = {
     b"\x89PNG": "a PNG picture", b"\xff\xd8\xff": "a JPEG picture", b"GIF8": "a GIF picture", b"%PDF": "a PDF document",
     b"PK\x03\x04": "a ZIP archive", b"\x7fELF": "a program", b"ARROW1": "an Arrow file",
-    b"\xff\xfe": "UTF-16 text", b"\xfe\xff": "UTF-16 text",
+    b"\xff\xfe\0\0": "UTF-32 text", b"\xff\xfe": "UTF-16 text", b"\xfe\xff": "UTF-16 text",
 }  # fmt: skip
 _REMEDIES: Final = {
     "a ZIP archive": "unpack it and give the file inside; save a sheet of Excel as CSV",
+    "UTF-32 text": "convert it: iconv -f UTF-32 -t UTF-8",
     "UTF-16 text": "convert it: iconv -f UTF-16 -t UTF-8",
     "an Arrow file": "write it as Parquet",
 }

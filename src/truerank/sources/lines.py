@@ -258,6 +258,9 @@ def frames(
     number, tab = 1, None
     for skipped, data in _whole_lines(path, _BLOCK):
         number += skipped
+        if (place := data.find(b"\0")) >= 0:
+            line = number + data.count(b"\n", 0, place)
+            raise InputError("a NUL character, which is in no id", "write the file again", where=path, line=line)
         first = block_of(1, _first_line(data), path).text if number == 1 and header else ""
         if first and tuple(first.split()) == header:
             number, data, tab = 2, data[len(_first_line(data)) + 1 :], separator(first, header)

@@ -214,6 +214,8 @@ def _qrel(cells: list[str], path: Path, line: int) -> Qrel:
             where=path,
             line=line,
         ) from error
+    if "\0" in topic or "\0" in document:
+        raise InputError("a NUL character, which is in no id", "write the file again", where=path, line=line)
     if not -_LARGEST - 1 <= qrel.relevance <= _LARGEST:
         raise InputError(
             f"the relevance '{relevance[:40]}' is too large", "write a grade such as 0 to 3", where=path, line=line
