@@ -16,7 +16,7 @@ __all__ = ["InputError", "MissingExtraError", "OptionError", "TruerankError", "T
 #: A flag with its value, which is no word of the sentence; command lines and what is quoted come first, and stay.
 _FLAG: Final = re.compile(
     r"'[^']*'|`[^`]*`|\b(?:truerank|hf) .*|(?<![\w-])--([a-z][a-z-]*)"
-    r"(?: (?!(?:a|and|or|the|of|instead)\b)([^\s,;:)]\S*[^\s,;:.)]))?"
+    r"(?: (?!(?:a|and|or|the|of|instead)\b)(\"[^\"]*\"|[^\s,;:)]\S*[^\s,;:.)]))?"
 )
 _SWITCHES: Final = ("overwrite", "ignore_robots")
 
@@ -26,7 +26,7 @@ def _in_python(match: re.Match[str]) -> str:
         return match[0]
     name = match[1].replace("-", "_")
     name += "_" * (keyword.iskeyword(name) or hasattr(builtins, name))
-    value = match[2] or ("True" if name in _SWITCHES else "")
+    value = (match[2] or "").strip('"') or ("True" if name in _SWITCHES else "")
     shown = value if value == "True" or value.replace(".", "", 1).isdecimal() else f'"{value}"'
     return f"{name}={shown}" if value else f"`{name}`"
 
@@ -101,7 +101,8 @@ class TwoReadingsError(InputError):
     """
 
     def __init__(self, fault: str, choices: tuple[str, ...], where: str | Path) -> None:
-        super().__init__(fault, f"say which: --columns {', or '.join(choices[:3])}", where=where)
+        shown = [f'"{choice}"' if " " in choice else choice for choice in choices[:3]]
+        super().__init__(fault, f"say which: --columns {', or '.join(shown)}", where=where)
         self.choices = choices
 
 

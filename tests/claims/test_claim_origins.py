@@ -54,8 +54,8 @@ def test_the_best_of_many_variants_is_corrected_for_the_choice(many: int) -> Non
 def test_pairs_that_are_judged_twice_are_read_in_both_ways(tmp_path: Path) -> None:
     grades, runs = collection(topics=30, lead=1.0)
     lines = [f"{topic} 0 {doc} {grade}" for topic, held in grades.items() for doc, grade in held.items()]
-    third = {topic: sorted(held, key=held.__getitem__)[-3:] for topic, held in runs["plain"].items()}
-    twice = [f"{topic} 0 {doc} 3" for topic, docs in third.items() for doc in docs]
+    third = {topic: sorted(held, key=held.__getitem__)[-3:] for topic, held in runs["good"].items()}
+    twice = [f"{topic} 0 {doc} 0" for topic, docs in third.items() for doc in docs if grades[topic][doc]]
     known = {line.rsplit(" ", 1)[0] for line in twice}
     once = [line for line in lines if line.rsplit(" ", 1)[0] not in known]
     again = [line for line in lines if line.rsplit(" ", 1)[0] in known]
@@ -63,8 +63,9 @@ def test_pairs_that_are_judged_twice_are_read_in_both_ways(tmp_path: Path) -> No
     path.write_text("\n".join([*once, *twice, *again]) + "\n")
     result = truerank.check(qrels=path, run=runs, system="good", baseline="plain", comparisons=1)
     assert result.conclusion.word == "HOLDS EXCEPT"
-    assert "with the highest grade of the" in result.conclusion.reason
-    assert "with the lowest grade" not in result.conclusion.reason
+    assert "with the lowest grade of the" in result.conclusion.reason
+    assert "with the highest grade" not in result.conclusion.reason
+    assert "judged with several grades, such as" in result.conclusion.reason
 
 
 def test_a_grade_outside_the_scale_that_carries_the_claim_is_named() -> None:

@@ -79,14 +79,14 @@ def test_topics_that_got_judgments_of_others_without_a_rule_are_left_out_or_too_
         assert "another topic" in found.conclusion.repairs[0]
 
 
-def test_where_the_repair_leaves_no_topic_nothing_is_claimed() -> None:
+def test_two_runs_without_a_topic_in_common_have_no_figure() -> None:
     runs = _runs(100)
     runs["good"] = {topic: docs for topic, docs in runs["good"].items() if int(topic[1:]) < 50}
     runs["plain"] = {topic: docs for topic, docs in runs["plain"].items() if int(topic[1:]) >= 60}
     found = _claim([f"t{at}" for at in range(100)], runs)
-    assert found.conclusion.word == "CANNOT TELL"
-    assert found.conclusion.reason.startswith("Nothing is left to compare without the 90 topics that one of the runs")
-    assert found.conclusion.detectable is None and "as the files are" in found.sentence()
+    assert found.conclusion.word == "FILES AT FAULT" and found.base is None
+    said = "50 judged topics are in good and 40 judged topics are in plain, and none of them in both."
+    assert found.conclusion.reason.startswith(said)
 
 
 @pytest.mark.parametrize("same", [0.05, 0.3])

@@ -85,7 +85,7 @@ def test_results_are_equal_by_what_they_hold() -> None:
         kinds += kind.__subclasses__()
         assert kind.__eq__ is Result.__eq__, f"{kind.__name__} needs eq=False"
     qrels, runs = {"1": {"a": 1}, "2": {"b": 1}}, {"x": {"1": {"a": 0.5}}, "y": {"1": {"c": 1}, "2": {"b": 1}}}
-    others = {**runs, "y": {"2": {"b": 1}}}
+    others = {**runs, "y": {"1": {"a": 1}}}
     for command in (truerank.evaluate, truerank.compare):
         one, same, other = (command(qrels, given, measures="P@1 nDCG@10") for given in (runs, runs, others))
         assert one == same and hash(one) == hash(same) and one != other and one != qrels

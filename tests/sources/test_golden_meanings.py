@@ -194,6 +194,12 @@ def test_what_is_named_overrules_every_guess() -> None:
     assert raised.value.choices[0] == "score=rating_a+rating_b"
     found = read_golden(rated, raised.value.choices[0])
     assert found.scores["rating_b"]["value"].to_list() == [2, 2, 4, 4] * 2
+    told = {"question": QUESTIONS, "correct old": [0, 1] * 4, "correct new": [1] * 8, "answer old": ["It is so"] * 8}
+    assert list(read_golden(told).scores) == ["correct old", "correct new"]
+    with pytest.raises(TwoReadingsError, match='--columns "question=my names"') as raised:
+        read_golden({"my names": ["Ann", "Bob"] * 4, **SCORES})
+    raised.value.name_keywords()
+    assert 'columns="question=my names"' in str(raised.value)
     for name in ("answer_doc", "answer", "reference", "response_source"):
         ids = {name: GOLDEN["expected"], "question": QUESTIONS, "old": GOLDEN["retrieved"], "new": GOLDEN["retrieved"]}
         judged = read_golden(ids, f"expected={name},retrieved=old+new").qrels

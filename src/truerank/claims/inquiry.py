@@ -18,17 +18,16 @@ from truerank.claims.options import ClaimOptions, ClaimSources
 from truerank.errors import InputError, OptionError
 from truerank.loading import load_yaml, text_file
 from truerank.measures.repeats import repeat_files, run_files
-from truerank.measures.scoring import has_runs, named_runs, refuse_scores
+from truerank.measures.scoring import named_runs, ranked_runs
 from truerank.options import Encoding, Labels, Resampling, Scoring
 from truerank.records import Input
-from truerank.sources import formats, grammar, irds, open_documents, open_queries, read_topics
+from truerank.sources import grammar, irds, open_documents, open_queries, read_topics
 from truerank.sources.benchmarks import KnownBenchmark, recognised
 from truerank.sources.golden import GoldenTable
 from truerank.sources.golden_rows import is_settings
 from truerank.sources.inputs import input_of, inputs_of
-from truerank.sources.notebook import frame_of, is_given
-from truerank.sources.recognition import Opened, Reading, opened, several_paths
-from truerank.sources.runs import RUN_SCHEMA, read_run_frame
+from truerank.sources.notebook import is_given
+from truerank.sources.recognition import Opened, Reading, brought_by, opened, several_paths
 from truerank.sources.sample import sample_folder
 
 #: In place of a file: the embedded sample; a folder of this name is ./sample.
@@ -39,8 +38,6 @@ _PATHS: Final = frozenset(
     ("test", "qrels", "run", "tried", "train", "docs", "previous", "metadata", "variants", "cache", "out")
 )
 _NAMED_PATHS: Final = frozenset(("model_judgments", "labels"))
-#: The columns of runs that questions look at.
-_RANKED: Final = ("topic_id", "doc_id", "rank", "score")
 #: Ids of documents that are looked up at once.
 _LOOKED_UP: Final = 1_000_000
 #: Documents whose texts are compared, for the cause.
@@ -342,15 +339,10 @@ def completed(sources: ClaimSources) -> ClaimSources:
     if sources.test is None:
         return sources
     spec = grammar.parse(sources.test)
-    found: dict[str, Any] = {}
-    if spec.scheme == "irds":
-        if sources.qrels is None and _has_qrels(spec.location):
-            found["qrels"] = sources.test
-    elif spec.path.is_dir():
-        if sources.qrels is None and formats.qrels_file(spec.path) is not None:
-            found["qrels"] = sources.test
-        if sources.docs is None and formats.corpus_file(spec.path, missing_ok=True) is not None:
-            found["docs"] = sources.test
+    brought: tuple[str, ...] = brought_by(spec.path) if spec.scheme == "file" else ()
+    if spec.scheme == "irds" and sources.qrels is None and _has_qrels(spec.location):
+        brought = ("qrels",)
+    found: dict[str, Any] = {name: sources.test for name in brought if getattr(sources, name) is None}
     return replace(sources, **found)
 
 
@@ -385,10 +377,10 @@ def read_material(sources: ClaimSources, table: GoldenTable | None = None) -> Cl
             open_documents(each)
     if sources.has("run") and not sources.has("qrels"):
         raise OptionError("qrels", "runs need judgments", "give the judgments, or a test set that brings them")
-    runs = _read_runs(sources.run if sources.has("run") else {})
-    tried = _read_runs(run_files(sources.tried) if sources.has("tried") else {})
+    runs = ranked_runs(sources.run)
+    tried = ranked_runs(run_files(sources.tried) if sources.has("tried") else {})
     repeated = repeat_files(sources.repeats) if sources.has("repeats") else {}
-    repeats = {name: _read_runs(files) for name, files in repeated.items()}
+    repeats = {name: ranked_runs(files) for name, files in repeated.items()}
     teams = {}
     if sources.metadata is not None:
         known = read_metadata([sources.metadata], RowFilter({})).runs
@@ -420,19 +412,6 @@ def _again(sources: ClaimSources) -> pl.DataFrame | None:
     from truerank.audits.collection.label_noise import read_again
 
     return read_again(sources.judged_again)
-
-
-def _read_runs(given: Any) -> dict[str, pl.DataFrame]:
-    """The runs by name, with ranks."""
-    runs = {}
-    for name, one in (named_runs(given) if has_runs(given) else {}).items():
-        frame = read_run_frame(one, _RANKED) if isinstance(one, str | Path) else frame_of(one, RUN_SCHEMA, "score")
-        refuse_scores(frame, name)
-        if "rank" not in frame.columns:
-            ranks = pl.col("score").rank("ordinal", descending=True).over("topic_id")
-            frame = frame.with_columns(ranks.cast(pl.Int64).alias("rank"))
-        runs[name] = frame.select(_RANKED)
-    return runs
 
 
 def _models(given: Any) -> dict[str, Any]:

@@ -426,6 +426,22 @@ def run_frame(run: OneRun, ties: Iterable[Ties] = ("trec_eval",)) -> pl.DataFram
     return frame
 
 
+def ranked_runs(given: Any) -> dict[str, pl.DataFrame]:
+    """Whole runs by name: topic_id, doc_id, rank and score; without ranks, scores give them."""
+    wanted = ("topic_id", "doc_id", "rank", "score")
+    runs = {}
+    for name, one in (named_runs(given) if has_runs(given) else {}).items():
+        frame = read_run_frame(one, wanted) if isinstance(one, str | Path) else frame_of(one, RUN_SCHEMA, "score")
+        held = {column: RUN_SCHEMA[column] for column in wanted if column != "rank" or column in frame.columns}
+        frame = conforming(frame, held, f"the run {name}")
+        refuse_scores(frame, name)
+        if "rank" not in held:
+            ranks = pl.col("score").rank("ordinal", descending=True).over("topic_id")
+            frame = frame.with_columns(ranks.cast(pl.Int64).alias("rank"))
+        runs[name] = frame.select(wanted)
+    return runs
+
+
 def qrel_frame(qrels: QrelSource) -> pl.DataFrame:
     """Judgments of any kind that `evaluate` takes, with the columns of `QREL_SCHEMA`."""
     return judged_pairs(qrels)[0]
@@ -434,7 +450,8 @@ def qrel_frame(qrels: QrelSource) -> pl.DataFrame:
 def judged_pairs(qrels: QrelSource) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """The same, with what has to be said of pairs that were judged several times."""
     if isinstance(qrels, str | Path | SourceSpec):
-        return highest_grades(pl.concat(qrel_frames(qrels if isinstance(qrels, SourceSpec) else str(qrels))))
+        frames = qrel_frames(qrels if isinstance(qrels, SourceSpec) else str(qrels))
+        return highest_grades(pl.concat(frames, rechunk=True))
     return highest_grades(conforming(frame_of(qrels, QREL_SCHEMA, "relevance"), QREL_SCHEMA, "the qrels"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from truerank.arrays import Hashes, among
 from truerank.errors import InputError
-from truerank.records import Qrel, RunRow
+from truerank.records import Qrel
 from truerank.sources.lines import cells_of, line_blocks, separator
 
 _SEED = 0x7275_6E6B
@@ -86,7 +86,6 @@ class DistinctTexts:
 
 _WINDOW: Final = 1 << 20
 _Keys = npt.NDArray[np.int64]
-R = TypeVar("R", Qrel, RunRow)
 
 
 class Conflict(NamedTuple):
@@ -193,8 +192,8 @@ class PairWindow:
 
 
 def pair_records(
-    path: Path, read: Callable[[list[str], Path, int], R], header: tuple[str, ...] = ()
-) -> Generator[R, None, bool]:
+    path: Path, read: Callable[[list[str], Path, int], Qrel], header: tuple[str, ...] = ()
+) -> Generator[Qrel, None, bool]:
     """The records of a file with one pair of topic and document in each line; says whether there was any."""
     window, found, tab = PairWindow(path), False, None
     for block in line_blocks(path):

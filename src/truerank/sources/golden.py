@@ -41,7 +41,7 @@ from truerank.sources.golden_cells import (
 from truerank.sources.golden_columns import divided, roles_of
 from truerank.sources.golden_roles import GoldenRoles
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, opened_rows
-from truerank.sources.golden_scores import SCALE, direction
+from truerank.sources.golden_scores import direction, scale_fault
 from truerank.sources.golden_shapes import shaped
 from truerank.sources.golden_words import LOWER, words_of
 from truerank.sources.qrels import QREL_SCHEMA
@@ -165,7 +165,7 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
         remarks.append(f"{unshared} {'questions' if first.cells is None else 'tasks'} are not in all files")
     questions = pl.concat([one.questions for one in parts]).unique("topic_id", keep="first", maintain_order=True)
     if parts[0].qrels is None:
-        _check_scales(found)
+        _check_scales(first, found)
         repeats = {system: frame for one in parts for system, frame in one.repeats.items()}
         return replace(parts[0], questions=questions, scores=found, remarks=tuple(remarks), repeats=repeats)
     judged = [one.qrels for one in parts if one.qrels is not None]
@@ -204,13 +204,11 @@ def _are_row_ids(tables: Sequence[GoldenTable]) -> bool:
     return apart and 2 * len(set.intersection(*texts)) >= max(map(len, texts))
 
 
-def _check_scales(scores: Mapping[str, pl.DataFrame]) -> None:
+def _check_scales(table: GoldenTable, scores: Mapping[str, pl.DataFrame]) -> None:
     """Refuses scores of which one system has percent, and another one shares."""
-    largest = {system: float(frame["value"].abs().max() or 0.0) for system, frame in scores.items()}  # type: ignore[arg-type]
-    first, last = min(largest, key=largest.__getitem__), max(largest, key=largest.__getitem__)
-    if largest[last] > SCALE * max(largest[first], 1e-9):
-        fault = f"scores of different scales: '{first}' has values up to {largest[first]:g}, '{last}' {largest[last]:g}"
-        raise InputError(fault, "write all of them as shares, or all of them as percent", where=last)
+    values = {system: frame["value"].to_list() for system, frame in scores.items()}
+    if fault := scale_fault(values, lower=table.better.startswith("lower")):
+        raise InputError(fault, "write all of them as shares, or all of them as percent", where=table.name)
 
 
 def _renumbered(table: GoldenTable, numbers: Mapping[str, str]) -> GoldenTable:

@@ -27,7 +27,7 @@ from truerank.sources.golden_cells import (
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, no_expected, only_one
 from truerank.sources.golden_rows import GoldenRows, first_names, json_cell
 from truerank.sources.golden_scores import check_judged_answers, check_places, check_rows, score_roles
-from truerank.sources.golden_shapes import with_lists
+from truerank.sources.golden_shapes import is_share, with_lists
 from truerank.sources.golden_words import (
     ANSWER,
     DOCUMENT,
@@ -270,16 +270,16 @@ def half_roles(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> tupl
     """The roles of a table that lacks what was expected or what was retrieved, and its column of documents or texts."""
     names = [name for name in table.names if table.filled(name)]
 
-    def named(words: frozenset[str], role: str) -> str | None:
-        fitting = called(names, words) if words is QUESTION else [name for name in names if joined(name) in words]
-        return chosen.get(role, (None,))[0] or (min(fitting, key=_id_order) if fitting else None)
+    def named(role: str, *more: str) -> str | None:
+        words = _ROLES[role][0].union(more)
+        fitting = called(names, words) if role == "question" else [name for name in names if joined(name) in words]
+        return chosen.get(role, (None,))[0] or min(fitting, key=_id_order, default=None)
 
-    system = named(SYSTEM, "system")
-    question, identifier = named(QUESTION, "question"), named(ID, "id")
-    rank, score = named(RANK, "rank"), named(SCORE | SCORES, "score")
+    system, question, identifier, rank, score, document = map(
+        named, ("system", "question", "id", "rank", "score", "document")
+    )
     score = score or next((name for name in names if rising(name) and name != rank), None)
-    document = named(DOCUMENT, "document")
-    grade = named(GRADE | LABEL | {"rating"}, "grade") if document is not None else None
+    grade = named("grade", "rating") if document is not None else None
     taken = {system, question, identifier, rank, score, grade}
     free = [name for name in names if name not in taken and words_of(name)[:1] != ("unnamed",)]
     expected = chosen["expected"][0] if "expected" in chosen else _expected(table, free, set())
@@ -328,7 +328,7 @@ def _expected(table: GoldenRows, names: Sequence[str], taken: set[str]) -> str |
         words = set(words_of(name))
         if name in taken or words & RETRIEVED or words & SCORES:
             continue
-        if words & {"grade", "grades"} or joined(name) in QUESTION:
+        if words & {"grade", "grades"} or joined(name) in QUESTION or is_share(table, name):
             continue
         wanted, reference = words & WANTED, words & REFERENCE
         if (wanted or reference) and words & ANSWER:

@@ -312,18 +312,22 @@ def _check_numbers(table: GoldenRows, numbers: Sequence[str], *, asked: bool) ->
     for name in numbers:
         if len(table.filled(name)) * 2 < len(table.rows):
             raise table.fault(f"'{name}' has numbers in fewer than half of the rows: it is not a system", remedy)
-    largest = {name: max(abs(number_of(cell) or 0.0) for cell in table.filled(name)) for name in numbers}
-    first, last = min(numbers, key=largest.__getitem__), max(numbers, key=largest.__getitem__)
-    # Times and ranks have no upper end.
-    scale = SCALE**2 if all(map(lower_is_better, numbers)) else SCALE
-    if largest[last] > scale * max(largest[first], 1e-9) > 0:
-        cells = table.filled(last)
-        above = sum(abs(number_of(cell) or 0.0) > largest[first] for cell in cells)
-        fault = f"'{first}' has values up to {largest[first]:g}, '{last}' up to {largest[last]:g}"
-        counted = f"{above:,d} of {len(cells):,d} are above {largest[first]:g}"
-        raise table.fault(
-            f"values of different scales: {fault} ({counted})", f"write all values on one scale, or {remedy}"
-        )
+    values = {name: [number_of(cell) or 0.0 for cell in table.filled(name)] for name in numbers}
+    if fault := scale_fault(values, lower=all(map(lower_is_better, numbers))):
+        raise table.fault(fault, f"write all values on one scale, or {remedy}")
+
+
+def scale_fault(values: Mapping[str, Sequence[float]], *, lower: bool) -> str:
+    """What shows that systems have scores of different scales; times and ranks (`lower`) have no upper end."""
+    largest = {name: max(map(abs, own), default=0.0) for name, own in values.items()}
+    first, last = min(largest, key=largest.__getitem__), max(largest, key=largest.__getitem__)
+    if largest[last] <= (SCALE**2 if lower else SCALE) * max(largest[first], 1e-9):
+        return ""
+    above = sum(abs(value) > largest[first] for value in values[last])
+    return (
+        f"values of different scales: '{first}' has values up to {largest[first]:g}, '{last}' up to {largest[last]:g} "
+        f"({above:,d} of {len(values[last]):,d} are above {largest[first]:g})"
+    )
 
 
 def measured(name: str) -> str:
@@ -391,10 +395,10 @@ def _no_questions(name: str, cells: Sequence[str]) -> str:
     """What rows are, by the name of a column and its cells; empty for questions."""
     count, words = len(cells), set(words_of(name))
     known = bool(called([name], QUESTION | ID)) and joined(name) not in _ANY
-    if not known and words & GROUPS and words_of(name)[-1] not in QUESTION:
-        return "groups of questions"
     if what := group_of(cells):
         return what
+    if not known and words & GROUPS and words_of(name)[-1] not in QUESTION:
+        return "groups of questions"
     numbered = words & QUESTION and words & ID
     if known or numbered or "id" in words or not words or list(map(number_of, cells)) == [*range(count)]:
         return ""

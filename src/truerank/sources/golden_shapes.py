@@ -219,7 +219,7 @@ def placed(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
         if words & (WANTED | REFERENCE) and not words & (PLACES | THING):
             if len(names) > 1 and not any(is_numeric(table, name) for name in names):
                 wanted[stem] = names
-        elif len(names) > 2 and not any(_is_share(table, name) for name in names):
+        elif len(names) > 2 and not any(is_share(table, name) for name in names):
             complete[stem] = names
     # Lists of several systems, such as bm25_1 to bm25_5 and dense_1 to dense_5, have the same places, and no numbers.
     several = [stem for stem, names in complete.items() if stem and not any(is_numeric(table, name) for name in names)]
@@ -257,7 +257,7 @@ def with_lists(table: GoldenRows, names: Iterable[str], sign: str) -> GoldenRows
     return replace(table, rows=tuple(rows), remarks=(*table.remarks, f"lists are separated by {shown}"))
 
 
-def _is_share(table: GoldenRows, name: str) -> bool:
+def is_share(table: GoldenRows, name: str) -> bool:
     """Whether a column holds numbers between 0 and 1: scores, and no ids."""
     numbers = [number_of(cell) for cell in table.filled(name)]
     return bool(numbers) and all(one is not None and 0 <= one <= 1 for one in numbers)

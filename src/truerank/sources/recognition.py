@@ -6,7 +6,7 @@ import contextlib
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -48,7 +48,7 @@ from truerank.sources.grammar import parse, unique_names
 from truerank.sources.lines import numbered_lines
 from truerank.sources.mteb_results import counted_splits, is_mteb_result, read_mteb_results, task_scores
 from truerank.sources.notebook import source_of
-from truerank.sources.qrels import read_qrels_frame
+from truerank.sources.qrels import qrel_frames
 from truerank.sources.rows import parquet_frames
 from truerank.sources.tool_results import graded, is_numbers, told_numbers, tool_result
 from truerank.text.printable import and_more, listed
@@ -188,21 +188,21 @@ def _of_small_corpus(paths: Sequence[Path]) -> dict[str, Reading]:
     Where most documents are retrieved for every topic, a run looks like scores of systems, one for each question.
     """
     objects = {}
-    for path in paths:
-        if path.suffix == ".json" and path.is_file() and path.stat().st_size <= _SMALL:
-            # What is wrong with a file is said where it is read.
-            with contextlib.suppress(InputError):
-                objects[str(path)] = json_file(path)
-    objects = {path: value for path, value in objects.items() if is_numbers(value)}
+    for path in paths if len(paths) > 1 else ():
+        # What is wrong with a file is said where it is read.
+        with contextlib.suppress(InputError, OSError):
+            if path.suffix == ".json" and path.stat().st_size <= _SMALL and is_numbers(value := json_file(path)):
+                objects[str(path)] = value
     told = {path: result for path, value in objects.items() if (result := graded(value)) is not None}
     doubtful = {path: told_numbers(value) for path, value in objects.items() if path not in told}
     if not doubtful:
         return {}
     judged = [frozenset[str]().union(*one.numbers.values()) for one in told.values() if one.kind == "judgments"]
     for path in paths:
-        other = path.is_file() and str(path) not in objects
-        if other and (one := _ranking(path, _sample(path))) and one.kind == "judgments":
-            judged.append(frozenset(read_qrels_frame(one.path)["doc_id"]))
+        with contextlib.suppress(InputError, OSError):
+            one = None if str(path) in objects else _ranking(path, _sample(path))
+            if one is not None and one.kind == "judgments":
+                judged.append(frozenset(pl.concat(qrel_frames(one.path))["doc_id"]))
     whole = [one for one in doubtful.values() if one.kind == "judgments"]
     if not judged and len(whole) == 1 and len(doubtful) > 1:
         judged = [frozenset[str]().union(*whole[0].numbers.values())]
@@ -356,10 +356,15 @@ def _golden_set(source: Any, columns: str) -> Reading | None:
     if half is None or half.roles.expected is None or half.roles.system or half.roles.rank:
         return None
     table, roles = half.table, half.roles
+    distinct = {name: len(set(own)) for name, own in half.keys().items()}
+    if roles.question and roles.identifier and distinct[roles.identifier] < distinct[roles.question]:
+        # It names groups of questions.
+        roles = replace(roles, identifier=None)
     kept = {roles.identifier, roles.question, roles.grade, half.content}
-    others = [name for name in result_columns(table, half.content) if name not in kept]
+    others = [name for name in table.names if name not in kept and table.filled(name)]
     documents = frozenset[str]().union(*(lists_of(table, half.content) or ()))
-    if any(is_lists(table, name) or vocabulary(table, name) & documents for name in others):
+    possible = set(result_columns(table, half.content)).intersection(others)
+    if any(is_lists(table, name) or vocabulary(table, name) & documents for name in possible):
         return None
     column = roles.identifier or roles.question or ""
     keys = [
@@ -379,6 +384,8 @@ def _golden_set(source: Any, columns: str) -> Reading | None:
     remarks = [*table.remarks]
     if again := len(keys) - len(ids):
         remarks.append(f"{again} rows repeat a question, and add what they expect to it")
+    if empty := sum(not own for own in numbers.values()):
+        remarks.append(f"{empty} questions expect nothing, and count in no score")
     if prose:
         remarks.append(f"what is expected in '{half.content}' are texts, which are not looked for without results")
     if others:
@@ -673,6 +680,14 @@ def _of_golden_set(one: Reading) -> dict[str, Any]:
     return found
 
 
+def brought_by(folder: Path) -> tuple[str, ...]:
+    """What a BEIR folder has beside its queries, by the names of the options."""
+    if not folder.is_dir():
+        return ()
+    qrels = ("qrels",) if formats.qrels_file(folder) is not None else ()
+    return (*qrels, "docs") if formats.corpus_file(folder, missing_ok=True) is not None else qrels
+
+
 def several_paths(paths: Any) -> tuple[Any, ...]:
     """PATHs as a tuple: a path, a frame or a mapping of columns is one of them, as is a list of mappings."""
     paths = paths.collect() if isinstance(paths, pl.LazyFrame) else paths
@@ -717,11 +732,7 @@ def _sources_of(readings: Sequence[Reading], results: GoldenTable | None, named:
     ranked = [one for one in readings if one.kind == "run"]
     names = unique_names([parse(one.name or one.path) for one in ranked])
     for one in tests[:1]:
-        folder = Path(one.path)
-        if formats.qrels_file(folder) is not None and "qrels" not in named:
-            found["qrels"] = one.path
-        if formats.corpus_file(folder, missing_ok=True) is not None and not {"docs"} & {*found, *named}:
-            found["docs"] = one.path
+        found = dict.fromkeys(brought_by(Path(one.path)), one.path) | found
     runs = {name: one.source("run") for name, one in zip(names, ranked, strict=True)}
     if results is not None and "qrels" not in named:
         if "qrels" in found or runs:

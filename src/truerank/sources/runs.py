@@ -16,7 +16,6 @@ from truerank.errors import InputError
 from truerank.loading import load_yaml
 from truerank.records import RunRow
 from truerank.sources import compressed, formats, grammar, lines
-from truerank.sources.distinct import pair_records
 from truerank.sources.lines import metadata_header
 from truerank.sources.pair_tables import parquet_pairs, refuse_repeat
 from truerank.sources.sharing import is_shared, shared_frames
@@ -44,13 +43,13 @@ def read_run(path: str | Path) -> Iterator[RunRow]:
         path: the file.
 
     Yields:
-        The rows in the order of the file, block by block; ranks are as they are there.
+        The rows in the order of the file; ranks are as they are there.
 
     Raises:
         InputError: not readable; a line with another number of columns, a rank that is not an integer or a score that
-            is not a finite number; a document that occurs twice for a topic (within the last million lines); no row.
+            is not a finite number; a document that occurs twice for a topic; no row.
     """
-    return _rows(_file(path)[0])
+    return (RunRow(*row) for row in read_run_frame(path).iter_rows())
 
 
 def read_run_frame(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA)) -> pl.DataFrame:
@@ -125,14 +124,6 @@ def _values_of(columns: Collection[str]) -> lines.LineReader:
         return tuple(row[position] for position in positions)
 
     return values
-
-
-def _rows(path: Path) -> Iterator[RunRow]:
-    if formats.detect(path) == "parquet":
-        yield from (RunRow(*row) for frame in run_frames(path) for row in frame.iter_rows())
-        return
-    if not (yield from pair_records(path, _row)):
-        raise InputError("no rows in this run", f"{_REMEDY}, one a line", where=path)
 
 
 def _row(cells: list[str], path: Path, line: int) -> RunRow:

@@ -57,7 +57,7 @@ from truerank.core.rules import SEVERITIES, RuleChoice
 from truerank.errors import OptionError
 from truerank.measures.document_placebo import RankedDocuments, Unseen, document_placebos
 from truerank.measures.magnitudes import proportion
-from truerank.measures.scoring import has_runs, named_runs
+from truerank.measures.scoring import has_runs, named_runs, ranked_runs
 from truerank.near_duplicates import Sketches, keep, within
 from truerank.near_duplicates.shingles import Shingles
 from truerank.options import Columns, Flag, Labels, Out, Resampling, Scoring, Workers, command
@@ -66,10 +66,7 @@ from truerank.sources.benchmarks import recognised
 from truerank.sources.documents import open_documents
 from truerank.sources.grammar import parse
 from truerank.sources.inputs import inputs_of
-from truerank.sources.notebook import frame_of
-from truerank.sources.pair_tables import conforming
 from truerank.sources.queries import open_queries
-from truerank.sources.runs import RUN_SCHEMA, read_run_frame
 from truerank.work.engines import LocalEngine, open_engine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
@@ -302,7 +299,7 @@ def _audited(
     judgments = None if parts.qrels is None else read_judgments(parts.qrels)
     previous = None if parts.previous_qrels is None else usable(read_judgments(parts.previous_qrels))[0]
     topics = None if parts.topics is None else read_topic_table(parts.topics)
-    runs = _runs(parts.run) if "run" in parts.given else {}
+    runs = ranked_runs(parts.run)
     pairs = None if judgments is None else usable(judgments)[0]
     wanted = any(choice.takes(kinds()[kind]) for kind in ("echo", "echo-above-people"))
     overlap = _overlap(parts, topics, pairs, scoring.rel, options.seed) if wanted else None
@@ -383,21 +380,6 @@ def _upright(
         pairs = frozenset(swapped.select("topic_id", "doc_id").iter_rows())
         judgments = replace(judgments, frame=upright(judgments.frame, pairs).drop("turned"))
     return judgments, usable(judgments)[0]
-
-
-def _runs(given: Any) -> dict[str, pl.DataFrame]:
-    wanted = ["topic_id", "doc_id", "rank", "score"]
-    found = {}
-    for name, one in named_runs(given).items():
-        frame = read_run_frame(one) if isinstance(one, str | Path) else frame_of(one, RUN_SCHEMA, "score")
-        schema = {column: RUN_SCHEMA[column] for column in wanted if column != "rank" or column in frame.columns}
-        frame = conforming(frame, schema, f"the run {name}")
-        if "rank" not in frame.columns:
-            frame = frame.with_columns(
-                pl.col("score").rank("ordinal", descending=True).over("topic_id").cast(pl.Int64).alias("rank")
-            )
-        found[name] = frame.select(wanted)
-    return found
 
 
 def _instances(train: Sequence[str], material: _Material, progress: Progress) -> Iterator[Instances]:

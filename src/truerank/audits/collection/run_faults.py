@@ -396,10 +396,12 @@ def _copies(files: Files) -> Iterable[RunFault]:
     judged, topics = sorted(files.judged), files.topics or {}
     texts = {topic: spoken(topics[topic]) for topic in judged if topics.get(topic, "").strip()}
     # What is returned is looked at where the judgments are those of another topic, and where there is something.
-    grades = pl.format("{}={}", "doc_id", "relevance").alias("doc_id")
     answered = {topic for name in files.pair for topic in files.lists[name].topics}
-    results, counts = dict.fromkeys(filter(answered.__contains__, judged), ""), Counter[str]()
-    for frame in (files.qrels.with_columns(grades, rank="doc_id"), *(files.runs[name] for name in files.pair)):
+    marks = files.qrels.group_by("topic_id").agg(pl.struct("doc_id", "relevance").hash().sum(), pl.len())
+    alike = marks.filter(pl.struct("doc_id", "len").is_duplicated() & pl.col("topic_id").is_in(answered))
+    results = {topic: f"{mark}" for topic, mark, _ in alike.iter_rows()}
+    counts = Counter({topic: count for topic, _, count in alike.iter_rows()})
+    for frame in (files.runs[name] for name in files.pair):
         own = frame.filter(pl.col("topic_id").is_in(pl.Series([*results], dtype=pl.String).implode()))
         lists = own.sort("topic_id", "rank").group_by("topic_id", maintain_order=True)
         held = {topic: (text, count) for topic, text, count in lists.agg(_JOINED, pl.len()).iter_rows()}
@@ -407,8 +409,10 @@ def _copies(files: Files) -> Iterable[RunFault]:
         results = {topic: f"{text}\n{held.get(topic, ('',))[0]}" for topic, text in results.items()}
         often = Counter(results.values())
         results = {topic: text for topic, text in results.items() if often[text] > 1}
-    # Short lists may be the same by chance, of two questions with one answer.
-    results = {topic: text for topic, text in results.items() if not texts or counts[topic] > _SAME}
+    # Short lists may be the same by chance, of some questions with one answer.
+    several = sum(counts[topic] > _SAME for topic in results)
+    least = 0 if not texts else _SAME if 4 * several >= len(judged) else 2 * _SAME
+    results = {topic: text for topic, text in results.items() if counts[topic] > least}
     keys = {
         topic: [key for key in (("text", texts.get(topic)), ("results", results.get(topic))) if key[1]]
         for topic in judged
