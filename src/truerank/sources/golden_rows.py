@@ -196,7 +196,9 @@ def _of_workbook(path: Path) -> GoldenRows:
     if (len(tables) != 1) if sheet is None else (sheet not in sheets):
         fault = f"{len(tables)} sheets with tables" if sheet is None else f"no sheet '{sheet}'"
         shown = " ".join(f"'{book}#{name}'" for name in tables[:_NAMED])
-        raise InputError(f"{fault} ({first_names(tables, quoted=True) or 'none'})", f"give {shown}", where=book)
+        raise InputError(
+            f"{fault} ({first_names(tables, quoted=True) or 'none'})", f"give one, or several: {shown}", where=book
+        )
     name = sheet or tables[0]
     text = io.StringIO()
     csv.writer(text).writerows([["" if cell is None else cell for cell in row] for row in sheets[name]])
