@@ -276,9 +276,13 @@ def test_no_question_in_common_has_no_figure(tmp_path: Path, monkeypatch: pytest
         lines = "".join(f"q{n} Q0 d{n} 1 2 x\nq{n} Q0 x{n} 2 1 x\n" for n in range(first, first + 10))
         Path(f"{name}.run").write_text(lines)
     Path("qrels.txt").write_text("".join(f"q{n} 0 d{n} 1\n" for n in range(20)))
-    for command in (truerank.check, partial(truerank.compare, None, ()), partial(truerank.evaluate, None, ())):
-        with pytest.raises(InputError, match="one.csv: no question in common with two.csv"):
-            command(paths=["one.csv", "two.csv"])
+    for command in (
+        truerank.check,
+        lambda paths: truerank.compare(paths=paths),
+        lambda paths: truerank.evaluate(paths=paths),
+    ):
+        with pytest.raises(InputError, match=r"one.csv: no question in common with two.csv"):
+            command(["one.csv", "two.csv"])
     found = truerank.check(["qrels.txt", "one.run", "two.run"])
     assert found.conclusion.word == "FILES AT FAULT" and found.base is None
     said = "10 judged topics are in one and 10 judged topics are in two, and none of them in both"
