@@ -29,7 +29,7 @@ from truerank.sources.golden_words import (
     joined,
     words_of,
 )
-from truerank.sources.tool_results import FORMS, NAMES_OF_MEASURES, Form
+from truerank.sources.tool_results import FORMS, NAMES_OF_MEASURES, ToolForm
 
 _NUMBERED: Final = re.compile(r"(.*?)[ _.-]?(\d{1,9})")
 _MEASURE: Final = re.compile(NAMES_OF_MEASURES.pattern.removesuffix("([@_(].*)?") + r"((?:_cut|_at)?[@_][\d.]+)?")
@@ -39,7 +39,7 @@ def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenR
     """The table with a row for each question, or result, and the columns that were named, by role."""
     table = unfolded(table)
     fitting = (one for one in FORMS if all(fnmatch.filter(table.names, name) for name in one.has.split()))
-    form = next(fitting, Form("", "", {}))
+    form = next(fitting, ToolForm("", "", {}))
     named = columns.split(",") if isinstance(columns, str) else [f"={names}" for names in columns.values()]
     names = [name.strip() for part in named for name in part.partition("=")[2].split("+")]
     table = _with_nested(table, names)
@@ -63,7 +63,7 @@ def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenR
 _RESULTS: Final = frozenset(("expected", "retrieved", "document", "grade", "rank", "score", "scores"))
 
 
-def _of_form(table: GoldenRows, form: Form, chosen: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+def _of_form(table: GoldenRows, form: ToolForm, chosen: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
     """The columns of a known form by role, as far as they are there and what was named does not speak against it."""
     taken = {name for names in chosen.values() for name in names}
     against = _RESULTS if "score" in chosen else {"score"} if {"expected", "retrieved"} & set(chosen) else set[str]()

@@ -32,7 +32,7 @@ _NAMES: Final = {
 _PER_TOPIC: Final = "give the scores of single topics: ir_measures and trec_eval print them with -q"
 
 
-class Form(NamedTuple):
+class ToolForm(NamedTuple):
     """A table that a tool writes: the columns that it always has, and by role those that may have it, likeliest first.
 
     A column with "[]" has lists of results or of ratings; `measures` has the scores of a question by measure; `left`
@@ -48,23 +48,23 @@ class Form(NamedTuple):
 
 #: The first one that fits counts. Roles that are named with --columns come before these.
 FORMS: Final = (
-    Form("retrieval results of LlamaIndex", "query expected_ids retrieved_ids",
+    ToolForm("retrieval results of LlamaIndex", "query expected_ids retrieved_ids",
          {"question": "query", "expected": "expected_ids[]", "retrieved": "retrieved_ids[]"}),
-    Form("a rank evaluation of Elasticsearch or OpenSearch", "id hits unrated_docs",
+    ToolForm("a rank evaluation of Elasticsearch or OpenSearch", "id hits unrated_docs",
          {"id": "id", "retrieved": "hits[]"}),
-    Form("ratings of documents by question", "ratings",
+    ToolForm("ratings of documents by question", "ratings",
          {"id": "id query_id qid query question", "expected": "ratings[]"}),
-    Form("test cases of DeepEval", "input actualOutput", {"question": "input"}, "metricsData"),
-    Form("documents of Phoenix", "context.span_id document_position",
+    ToolForm("test cases of DeepEval", "input actualOutput", {"question": "input"}, "metricsData"),
+    ToolForm("documents of Phoenix", "context.span_id document_position",
          {"question": "input", "id": "context.span_id", "document": "reference", "rank": "document_position",
           "grade": "eval_score relevance_score annotation_score score"}),
-    Form("results of LangSmith", "example_id feedback.*",
+    ToolForm("results of LangSmith", "example_id feedback.*",
          {"id": "example_id", "question": "inputs.question inputs.query inputs.input"},
          left="id execution_time outputs.* reference.*"),
-    Form("scores of Langfuse", "traceId name value",
+    ToolForm("scores of Langfuse", "traceId name value",
          {"question": "input", "id": "traceId", "system": "release version traceName", "measure": "name",
           "score": "value"}, left="id"),
-    Form("records of TruLens", "record_id app_id input", {"question": "input", "system": "app_version app_id"}),
+    ToolForm("records of TruLens", "record_id app_id input", {"question": "input", "system": "app_version app_id"}),
 )  # fmt: skip
 
 
