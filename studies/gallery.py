@@ -131,8 +131,8 @@ def given(one: Benchmark, version: Version, data: Path) -> dict[str, Any]:
 
 
 def judgments_of(path: Path) -> pl.DataFrame:
-    """Judgments as most programs read them: of several for a pair the last."""
-    return usable(read_judgments(str(path)))
+    """Judgments as all commands read them: of several for a pair the highest."""
+    return usable(read_judgments(str(path)))[0]
 
 
 def set_of(qrels: str, data: Path) -> set[str]:

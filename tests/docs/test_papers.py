@@ -127,7 +127,7 @@ ROWS: dict[str, Callable[[World], None] | str] = {
     "Table 3: τ and ρ": assessors,
     "the same for MS MARCO; the 65%": answers,
     "Table 4: RR@10 of BM25": depths,
-    "Figure 1 for DL 20": "tests/docs/test_commands.py::test_commands_of_a_page",
+    "Figure 1 for DL 20": "tests/docs/test_docs_commands.py::test_commands_of_a_page",
     "Figure 1 for Dev and Robust04": f"{DESIGNS}::test_survivorship",
 }
 
