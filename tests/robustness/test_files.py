@@ -197,7 +197,8 @@ def store(tmp_path: Path) -> Path:
     with Store.create(tmp_path / "store", scheme, items, work) as made:
         for name, ids in work.items():
             for item_id in ids:
-                made.record(item_id, name, "label", [scheme.choices[0].name])
+                made.record(item_id, name, "label", [scheme.choices[0].name], comment="a remark")
+        made.add_annotator("ann", about="about ann")
         with pytest.raises(InputError, match="a comment with NUL characters"):
             made.record("i0", "ann", "label", [scheme.choices[0].name], comment="a\0b")
     return tmp_path / "store"
@@ -285,6 +286,34 @@ def test_a_store_that_lacks_its_end_is_refused(line, store, tmp_path, capsys):
     assert called(f"judge {line}", FILE=store, OUT=tmp_path / "l.jsonl") == 2
     assert "--recover" in capsys.readouterr().err
     assert called("judge export FILE OUT --recover", FILE=store, OUT=tmp_path / "l.jsonl") == 0
+
+
+def flipped(place: Path, text: bytes) -> None:
+    """Damages one bit in the last place of a text in a file."""
+    content = bytearray(place.read_bytes())
+    content[content.rindex(text) + len(text) - 1] ^= 1
+    place.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("text", "table", "lost"),
+    [
+        (f'["{load_scheme("relevance-documents").choices[0].name}'.encode(), "events", 1),
+        (b"remark", "events", 1),
+        (b"text 11", "items", 3),
+        (b"q1", "items", 3),
+        (b'"grade":3', "meta", None),
+        (b"about ann", "annotators", 12),
+    ],
+)
+@pytest.mark.parametrize("line", ["export FILE OUT", "agreement --labels FILE", "table --labels FILE"])
+def test_a_flipped_bit_in_a_store_is_said(line, text, table, lost, store, tmp_path, capsys):
+    flipped(store, text)
+    assert called(f"judge {line}", FILE=store, OUT=tmp_path / "l.jsonl") == 2
+    assert f"the store is damaged (a row of {table})" in capsys.readouterr().err
+    ended = called("judge export FILE OUT --recover", FILE=store, OUT=tmp_path / "l.jsonl")
+    assert ended == (0 if lost else 2)
+    assert lost is None or f"{lost} rows of the damaged store could not be read" in capsys.readouterr().out
 
 
 def test_a_named_version_without_an_ending(given, tmp_path, capsys):
