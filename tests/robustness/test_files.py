@@ -316,6 +316,29 @@ def test_a_flipped_bit_in_a_store_is_said(line, text, table, lost, store, tmp_pa
     assert lost is None or f"{lost} rows of the damaged store could not be read" in capsys.readouterr().out
 
 
+def test_a_flipped_bit_in_kept_scores_is_scored_again(given, tmp_path, capsys):
+    line = "rerank --run IN/first.run --topics IN/topics.tsv --docs IN/a.jsonl --model bm25:IN/index --cache C --out O"
+    places = {"IN": given, "C": tmp_path / "c", "O": tmp_path / "o.run"}
+    called("index IN/a.jsonl --out IN/index", IN=given)
+    assert called(line, **places) == 0
+    first = places["O"].read_bytes()
+    with sqlite3.connect(places["C"]) as connection:
+        kept = [row for (row,) in connection.execute("SELECT score FROM scores")]
+    for _ in range(2):
+        for score in kept[:3]:
+            flipped(places["C"], score[:7])
+        places["O"].unlink()
+        capsys.readouterr()
+        assert called(line, **places) == 0
+        assert places["O"].read_bytes() == first
+    with sqlite3.connect(places["C"]) as connection:
+        assert sorted(kept) == sorted(row for (row,) in connection.execute("SELECT score FROM scores"))
+    with sqlite3.connect(tmp_path / "old") as connection:
+        connection.execute("CREATE TABLE scores (key BLOB PRIMARY KEY, score REAL NOT NULL) WITHOUT ROWID")
+    assert called(line, **places | {"C": tmp_path / "old"}) == 2
+    assert "scores of another version" in capsys.readouterr().err
+
+
 def test_a_named_version_without_an_ending(given, tmp_path, capsys):
     shutil.copy(given / "a.jsonl", given / "a a")
     words = ["transfer", "match", "--version", f"V1={given}/a a", "--version", f"b={given}/b.jsonl"]
