@@ -49,9 +49,13 @@ class ScoreCache:
             raise InputError(f"no score cache ({error})", "give another file with `cache`", where=path) from error
 
     def _check_file(self) -> None:
-        # It is looked at as it lies, and nothing is made beside it.
+        # It is looked at as it lies, and nothing is made beside it; another process may be in the midst of writing.
         address = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
-        with contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
+        other = None
+        with (
+            contextlib.closing(sqlite3.connect(address, uri=True)) as connection,
+            contextlib.suppress(sqlite3.DatabaseError),
+        ):
             other = connection.execute("SELECT name FROM sqlite_master WHERE sql <> ?", (_SCHEMA,)).fetchone()
         if other is not None:
             fault = "scores of another version" if other == ("scores",) else "a database of something else"
