@@ -188,6 +188,37 @@ def test_what_was_made_of_other_files_says_so(maker, changed, line, given, tmp_p
     assert f"{changed} is not what 'truerank {maker}' read" in said and f"run 'truerank {maker}' again" in said
 
 
+_POOL = "pool build --run IN/first.run --run IN/second.run --topics IN/topics.tsv --docs IN/a.jsonl --annotators ann"
+_AUDIT = "leakage audit --train IN/topics.tsv --test IN/topics.tsv --encoder letters --threshold 0.95 --out OUT/audit"
+_NEW = "judge new NEW --annotators ann --items OUT"
+
+
+@pytest.mark.parametrize(
+    ("makers", "name", "line"),
+    [
+        ([f"{_SCAN} --out OUT"], "items.jsonl", f"{_NEW} --scheme transfer"),
+        ([f"{_POOL} --out OUT"], "batches/ann.jsonl", f"{_NEW}/batches/ann.jsonl --scheme relevance-documents"),
+        (
+            [_AUDIT, "leakage clean --audit OUT/audit --train IN/topics.tsv --out OUT/c.tsv"],
+            "c.tsv.removed.tsv",
+            "leakage clean --match id --audit OUT/c.tsv.removed.tsv --train IN/topics.tsv --out NEW",
+        ),
+    ],
+)
+def test_a_flipped_bit_in_a_file_of_a_command_is_said(makers, name, line, given, tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent / "plugin"))
+    (given / "second.run").write_text((given / "first.run").read_text().replace(" r\n", " s\n"))
+    places = {"IN": given, "OUT": tmp_path / "out"}
+    assert all(called(maker, **places) in (0, 1) for maker in makers)
+    whole = (tmp_path / "out" / name).read_bytes()
+    flipped(tmp_path / "out" / name, b"topic")
+    capsys.readouterr()
+    assert called(line, NEW=tmp_path / "new", **places) == 2
+    assert f"{name}: is not as it was written" in capsys.readouterr().err
+    (tmp_path / "out" / name).write_bytes(whole)
+    assert called(line, NEW=tmp_path / "new", **places) == 0
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     """A store that two people judged."""
