@@ -42,11 +42,15 @@ _KEPT: Final = {
     "events": EVENT.removeprefix("number, "),
 }
 _SECONDS: Final = "CAST(seconds AS INTEGER), CAST((seconds - CAST(seconds AS INTEGER)) * 9007199254740992 AS INTEGER)"
-#: The checksum of a row, from its columns as texts. Their numbers are in indexes, which are compared with the rows.
-_SUMS: Final = {
-    table: f"crc32(CAST(printf('{'%s|' * (columns.count(',') + 2)}', {columns.replace('seconds', _SECONDS)}) AS BLOB))"
-    for table, columns in _KEPT.items()
-}
+
+
+def _sum(columns: str) -> str:
+    """The checksum of a row, from the texts and types of its columns. Its number is in indexes, which are compared."""
+    values = columns.replace("seconds", _SECONDS).split(", ") + [f"typeof({name})" for name in columns.split(", ")]
+    return f"crc32(CAST(printf('{'%s|' * len(values)}', {', '.join(values)}) AS BLOB))"
+
+
+_SUMS: Final = {table: _sum(columns) for table, columns in _KEPT.items()}
 #: What holds of a row that is as it was written.
 FITS: Final = {table: f"sum = {made}" for table, made in _SUMS.items()}
 _ADD: Final = {
