@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from truerank.core.plain import picked, plain
 from truerank.core.result import Result
@@ -34,7 +34,6 @@ from truerank.judging.store import (
     FITS,
     Store,
     append_history,
-    check_draft,
     event_of,
     fill,
     is_store,
@@ -260,18 +259,8 @@ def _filled(made: Path, damaged: sqlite3.Connection, path: Path) -> int:
     except _BROKEN as error:
         raise InputError("not even its scheme can be read", "take a copy of the store", where=path) from error
     bodies, lost = _numbered(damaged, "items", "position", "body")
-    items: dict[str, Item] = {}
-    for (body,) in bodies:
-        try:
-            item = item_of(body, path)
-            items[item.item_id] = item
-        except _BROKEN:
-            lost += 1
-    people = {
-        row[0]: Annotator(*row)
-        for row in _rows(damaged, "annotators", "name", "role, about").values()
-        if all(isinstance(value, str) for value in row) and row[1] in get_args(Role)
-    }
+    items = {item.item_id: item for item in (item_of(body, path) for (body,) in bodies)}
+    people = {row[0]: Annotator(*row) for row in _rows(damaged, "annotators", "name", "role, about").values()}
     work: dict[str, list[str]] = {name: [] for name in people}
     for name, _, item_id in _rows(damaged, "assignments", "annotator, place", "item_id").values():
         if name in work and item_id in items:
@@ -289,10 +278,7 @@ def _filled(made: Path, damaged: sqlite3.Connection, path: Path) -> int:
                 event = event_of(row, path)
                 if event.item_id not in items or event.annotator not in people:
                     continue
-                # Labels that the scheme lacks are damaged; those that exclude each other may have been imported so.
-                scheme.known(event.labels, items[event.item_id])
                 draft = Draft(*event[2:10], at=event.at)
-                check_draft(draft, people[event.annotator].role, path)
                 back = numbers[event.undoes] if event.undoes is not None else 0
                 numbers[event.number] = append_history(connection, [draft], [back])[0].number
         connection.execute("COMMIT")
