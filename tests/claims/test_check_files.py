@@ -46,7 +46,9 @@ def called(*arguments: str) -> int:
     return int(ended.value.code or 0)
 
 
-def test_what_is_taken_over_is_as_it_was_written(files, tmp_path, capsys):
+def test_what_is_taken_over_is_as_it_was_written(
+    files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     line = words(files, "--docs", files["docs"], "--out", str(tmp_path / "out"))
     assert called(*line) == 0
     place = tmp_path / "out" / "collection" / "clean" / "duplicates.tsv"
