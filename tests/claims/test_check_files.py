@@ -46,6 +46,21 @@ def called(*arguments: str) -> int:
     return int(ended.value.code or 0)
 
 
+def test_what_is_taken_over_is_as_it_was_written(
+    files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = words(files, "--docs", files["docs"], "--out", str(tmp_path / "out"))
+    assert called(*line) == 0
+    place = tmp_path / "out" / "collection" / "clean" / "duplicates.tsv"
+    before = place.read_text()
+    place.write_text(before.replace("t0-d0", "t0-d1"))
+    capsys.readouterr()
+    assert called(*line) == 2
+    assert f"{place}: the file is not as 'collection clean' wrote it" in capsys.readouterr().err
+    assert called(*line, "--overwrite") == 0
+    assert place.read_text() == before
+
+
 def test_run_again_from_its_own_file_the_bytes_are_the_same(
     files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

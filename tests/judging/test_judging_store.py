@@ -215,17 +215,18 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     store = tmp_path / "a.judged"
     (tmp_path / "text").write_text("no store")
     sqlite3.connect(tmp_path / "other.db").execute("CREATE TABLE t (a)").connection.close()
-    newer = shutil.copy(store, tmp_path / "newer")
-    connection = sqlite3.connect(newer)
-    connection.execute("PRAGMA user_version = 99")
-    connection.close()
+    for name, version in (("newer", 99), ("older", 1)):
+        connection = sqlite3.connect(shutil.copy(store, tmp_path / name))
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.close()
     broken = tmp_path / "broken"
     broken.write_bytes(store.read_bytes()[:100] + b"\xff" * 8000)
     for name, fault in [
         ("nothing", "no store there"),
         ("text", "is not a judging store"),
         ("other.db", "is not a judging store"),
-        ("newer", "a store of version 99; this truerank knows 1. update truerank"),
+        ("newer", "a store of version 99; this truerank knows 2. update truerank"),
+        ("older", "a store of version 1; this truerank knows 2. export its labels with the truerank that made it"),
         ("broken", "the store is damaged"),
     ]:
         with pytest.raises(InputError) as raised:
@@ -284,7 +285,7 @@ def test_one_bad_request_does_not_spoil_those_that_share_its_flush(tmp_path: Pat
             held.wait(10)
 
         def bad(connection: sqlite3.Connection) -> None:
-            connection.execute("INSERT INTO meta VALUES ('stray', '')")
+            connection.execute("INSERT INTO meta VALUES ('stray', '', 0)")
             raise InputError("no")
 
         failed: list[Exception] = []

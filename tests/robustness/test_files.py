@@ -188,6 +188,37 @@ def test_what_was_made_of_other_files_says_so(maker, changed, line, given, tmp_p
     assert f"{changed} is not what 'truerank {maker}' read" in said and f"run 'truerank {maker}' again" in said
 
 
+_POOL = "pool build --run IN/first.run --run IN/second.run --topics IN/topics.tsv --docs IN/a.jsonl --annotators ann"
+_AUDIT = "leakage audit --train IN/topics.tsv --test IN/topics.tsv --encoder letters --threshold 0.95 --out OUT/audit"
+_NEW = "judge new NEW --annotators ann --items OUT"
+
+
+@pytest.mark.parametrize(
+    ("makers", "name", "line"),
+    [
+        ([f"{_SCAN} --out OUT"], "items.jsonl", f"{_NEW} --scheme transfer"),
+        ([f"{_POOL} --out OUT"], "batches/ann.jsonl", f"{_NEW}/batches/ann.jsonl --scheme relevance-documents"),
+        (
+            [_AUDIT, "leakage clean --audit OUT/audit --train IN/topics.tsv --out OUT/c.tsv"],
+            "c.tsv.removed.tsv",
+            "leakage clean --match id --audit OUT/c.tsv.removed.tsv --train IN/topics.tsv --out NEW",
+        ),
+    ],
+)
+def test_a_flipped_bit_in_a_file_of_a_command_is_said(makers, name, line, given, tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent / "plugin"))
+    (given / "second.run").write_text((given / "first.run").read_text().replace(" r\n", " s\n"))
+    places = {"IN": given, "OUT": tmp_path / "out"}
+    assert all(called(maker, **places) in (0, 1) for maker in makers)
+    whole = (tmp_path / "out" / name).read_bytes()
+    flipped(tmp_path / "out" / name, b"topic")
+    capsys.readouterr()
+    assert called(line, NEW=tmp_path / "new", **places) == 2
+    assert f"{name}: is not as it was written" in capsys.readouterr().err
+    (tmp_path / "out" / name).write_bytes(whole)
+    assert called(line, NEW=tmp_path / "new", **places) == 0
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     """A store that two people judged."""
@@ -197,7 +228,8 @@ def store(tmp_path: Path) -> Path:
     with Store.create(tmp_path / "store", scheme, items, work) as made:
         for name, ids in work.items():
             for item_id in ids:
-                made.record(item_id, name, "label", [scheme.choices[0].name])
+                made.record(item_id, name, "label", [scheme.choices[0].name], comment="a remark")
+        made.add_annotator("ann", about="about ann")
         with pytest.raises(InputError, match="a comment with NUL characters"):
             made.record("i0", "ann", "label", [scheme.choices[0].name], comment="a\0b")
     return tmp_path / "store"
@@ -285,6 +317,57 @@ def test_a_store_that_lacks_its_end_is_refused(line, store, tmp_path, capsys):
     assert called(f"judge {line}", FILE=store, OUT=tmp_path / "l.jsonl") == 2
     assert "--recover" in capsys.readouterr().err
     assert called("judge export FILE OUT --recover", FILE=store, OUT=tmp_path / "l.jsonl") == 0
+
+
+def flipped(place: Path, text: bytes) -> None:
+    """Damages one bit in the last place of a text in a file."""
+    content = bytearray(place.read_bytes())
+    content[content.rindex(text) + len(text) - 1] ^= 1
+    place.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("text", "table", "lost"),
+    [
+        (f'["{load_scheme("relevance-documents").choices[0].name}'.encode(), "events", 1),
+        (b"remark", "events", 1),
+        (b"text 11", "items", 3),
+        (b"q1", "items", 3),
+        (b'"grade":3', "meta", None),
+        (b"about ann", "annotators", 12),
+    ],
+)
+@pytest.mark.parametrize("line", ["export FILE OUT", "agreement --labels FILE", "table --labels FILE"])
+def test_a_flipped_bit_in_a_store_is_said(line, text, table, lost, store, tmp_path, capsys):
+    flipped(store, text)
+    assert called(f"judge {line}", FILE=store, OUT=tmp_path / "l.jsonl") == 2
+    assert f"the store is damaged (a row of {table})" in capsys.readouterr().err
+    ended = called("judge export FILE OUT --recover", FILE=store, OUT=tmp_path / "l.jsonl")
+    assert ended == (0 if lost else 2)
+    assert lost is None or f"{lost} rows of the damaged store could not be read" in capsys.readouterr().out
+
+
+def test_a_flipped_bit_in_kept_scores_is_scored_again(given, tmp_path, capsys):
+    line = "rerank --run IN/first.run --topics IN/topics.tsv --docs IN/a.jsonl --model bm25:IN/index --cache C --out O"
+    places = {"IN": given, "C": tmp_path / "c", "O": tmp_path / "o.run"}
+    called("index IN/a.jsonl --out IN/index", IN=given)
+    assert called(line, **places) == 0
+    first = places["O"].read_bytes()
+    with sqlite3.connect(places["C"]) as connection:
+        kept = [row for (row,) in connection.execute("SELECT score FROM scores")]
+    for _ in range(2):
+        for score in kept[:3]:
+            flipped(places["C"], score[:7])
+        places["O"].unlink()
+        capsys.readouterr()
+        assert called(line, **places) == 0
+        assert places["O"].read_bytes() == first
+    with sqlite3.connect(places["C"]) as connection:
+        assert sorted(kept) == sorted(row for (row,) in connection.execute("SELECT score FROM scores"))
+    with sqlite3.connect(tmp_path / "old") as connection:
+        connection.execute("CREATE TABLE scores (key BLOB PRIMARY KEY, score REAL NOT NULL) WITHOUT ROWID")
+    assert called(line, **places | {"C": tmp_path / "old"}) == 2
+    assert "scores of another version" in capsys.readouterr().err
 
 
 def test_a_named_version_without_an_ending(given, tmp_path, capsys):

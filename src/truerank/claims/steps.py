@@ -53,7 +53,8 @@ class AuditSteps:
         identity = digest({"version": __version__, **plain(dict(depends))})
         file, place = self.folder / AUDITS, self.folder / name
         known: dict[str, Any] = kept_json(file) or {}
-        there = (place / "manifest.json").is_file() and changed_artifact(place) is None
+        there = (place / "manifest.json").is_file()
+        there &= all(changed_artifact(manifest.parent) is None for manifest in place.rglob("manifest.json"))
         if not (traced and there and known.get(name, {}).get("identity") == identity):
             # As JSON has it, in the order in which it was found: whether it is new or kept makes no difference.
             known[name] = {"identity": identity, "found": json.loads(json.dumps(run(place, self.progress)))}

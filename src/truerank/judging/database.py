@@ -6,6 +6,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ def connected(path: Path) -> sqlite3.Connection:
     )
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
+    connection.create_function("crc32", 1, zlib.crc32, deterministic=True)
     return connection
 
 

@@ -34,7 +34,7 @@ from truerank.sources.query_files import as_text, number_in, well_formed
 from truerank.sources.rows import Row, rows
 from truerank.text.normalising import normalise
 from truerank.text.printable import first_few
-from truerank.work.artifacts import written_by
+from truerank.work.artifacts import as_written, written_by
 
 _NEEDED: Final = ("test", "topic_id", "field", "topic_text", "query_id", "query_text", "similarity")
 _REDACTED: Final = "hmac:"
@@ -567,7 +567,7 @@ def _of_source(
             raise InputError(fault, "take the scheme leakage or leak", where=spec.location)
         return ((None, item) for item in audit_items(spec.path))
     if proposed.is_file():
-        return row_items(grammar.parse(str(proposed)), scheme, strict=strict)
+        return row_items(grammar.parse(str(as_written(proposed))), scheme, strict=strict)
     if spec.path.is_dir():
         if (spec.path / "manifest.json").is_file():
             remedy = "give an audit that has some, or a file of items"
@@ -576,6 +576,7 @@ def _of_source(
         raise InputError(fault, "give the folder of an audit", where=spec.path)
     if formats.detect(compressed.checked_file(spec.path), spec.format) in ("run", "qrels"):
         return ((None, item) for item in run_items(spec, scheme, topics.all, docs))
+    as_written(spec.path)
     return row_items(spec, scheme, strict=strict)
 
 

@@ -31,43 +31,56 @@ from truerank.work.runs import Run, plain, run
 
 #: "trkj": what `file` and we know a store by.
 APPLICATION_ID: Final = 0x74726B6A
-#: The layout of the tables; a store of a higher one is refused.
-VERSION: Final = 1
+#: The layout of the tables; a store of another one is refused.
+VERSION: Final = 2
 #: The columns of an event, in the order of `Event`.
 EVENT: Final = "number, at, item_id, annotator, kind, labels, comment, reason, seconds, token, undoes"
+_KEPT: Final = {
+    "meta": "key, value",
+    "items": "item_id, topic_id, body",
+    "annotators": "name, role, about, token_hash",
+    "events": EVENT.removeprefix("number, "),
+}
+_SECONDS: Final = "CAST(seconds AS INTEGER), CAST((seconds - CAST(seconds AS INTEGER)) * 9007199254740992 AS INTEGER)"
+
+
+def _sum(columns: str) -> str:
+    """The checksum of a row, from the texts and types of its columns. Its number is in indexes, which are compared."""
+    values = columns.replace("seconds", _SECONDS).split(", ") + [f"typeof({name})" for name in columns.split(", ")]
+    return f"crc32(CAST(printf('{'%s|' * len(values)}', {', '.join(values)}) AS BLOB))"
+
+
+_SUMS: Final = {table: _sum(columns) for table, columns in _KEPT.items()}
+#: What holds of a row that is as it was written.
+FITS: Final = {table: f"sum = {made}" for table, made in _SUMS.items()}
+_ADD: Final = {
+    table: f"INSERT INTO {table} ({columns}, sum) SELECT *, {_SUMS[table]} FROM (SELECT ? AS "
+    f"{columns.replace(', ', ', ? AS ')})"
+    for table, columns in _KEPT.items()
+}
 _ASSIGN: Final = "INSERT INTO assignments (annotator, place, item_id) VALUES (?, ?, ?)"
 _LONGEST_NAME: Final = 200
 _LONGEST_COMMENT: Final = 20_000
 
-_ITEM_TEXTS: Final = ("item_id", "topic_id", "title", "description", "narrative", "variant", "dataset", "stratum")
 #: What holds of every row.
 _RIGHT: Final = {
-    "meta": "typeof(key) = 'text' AND typeof(value) = 'text'",
-    "items": "typeof(item_id) = 'text' AND typeof(topic_id) = 'text' AND typeof(body) = 'text'",
-    "annotators": (
-        "typeof(name) = 'text' AND role IN ('person', 'model', 'adjudicator') AND typeof(about) = 'text'"
-        " AND typeof(token_hash) = 'text'"
-    ),
+    **FITS,
+    "events": f"{FITS['events']} AND annotator IN (SELECT name FROM annotators)",
     "assignments": (
         "typeof(place) = 'integer' AND state IN ('', 'label', 'skip')"
         " AND EXISTS (SELECT 1 FROM items AS i WHERE i.item_id = assignments.item_id)"
-    ),
-    "events": (
-        "typeof(at) = 'text' AND typeof(item_id) = 'text' AND kind IN ('label', 'skip', 'undo', 'adjudicate')"
-        " AND CASE WHEN json_valid(labels) THEN json_type(labels) = 'array' ELSE 0 END AND typeof(comment) = 'text'"
-        " AND typeof(reason) = 'text' AND typeof(seconds) IN ('real', 'integer') AND typeof(token) = 'text'"
-        " AND typeof(undoes) IN ('null', 'integer') AND annotator IN (SELECT name FROM annotators)"
     ),
     "live": "number IN (SELECT number FROM events) AND adjudication IN (0, 1)",
 }
 
 _TABLES: Final = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE items (
-    position INTEGER PRIMARY KEY, item_id TEXT NOT NULL UNIQUE, topic_id TEXT NOT NULL, body TEXT NOT NULL);
+    position INTEGER PRIMARY KEY AUTOINCREMENT, item_id TEXT NOT NULL UNIQUE, topic_id TEXT NOT NULL,
+    body TEXT NOT NULL, sum INTEGER NOT NULL);
 CREATE TABLE annotators (
     name TEXT PRIMARY KEY, role TEXT NOT NULL CHECK (role IN ('person', 'model', 'adjudicator')),
-    about TEXT NOT NULL, token_hash TEXT NOT NULL DEFAULT '') WITHOUT ROWID;
+    about TEXT NOT NULL, token_hash TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE assignments (
     annotator TEXT NOT NULL REFERENCES annotators, place INTEGER NOT NULL, item_id TEXT NOT NULL,
     state TEXT NOT NULL DEFAULT '', PRIMARY KEY (annotator, place), UNIQUE (annotator, item_id)) WITHOUT ROWID;
@@ -77,7 +90,7 @@ CREATE TABLE events (
     annotator TEXT NOT NULL REFERENCES annotators,
     kind TEXT NOT NULL CHECK (kind IN ('label', 'skip', 'undo', 'adjudicate')),
     labels TEXT NOT NULL, comment TEXT NOT NULL, reason TEXT NOT NULL, seconds REAL NOT NULL, token TEXT NOT NULL,
-    undoes INTEGER REFERENCES events);
+    undoes INTEGER REFERENCES events, sum INTEGER NOT NULL);
 CREATE UNIQUE INDEX event_tokens ON events (annotator, token) WHERE token <> '';
 CREATE INDEX events_by_item ON events (item_id, annotator);
 CREATE INDEX events_by_annotator ON events (annotator, number);
@@ -101,7 +114,7 @@ def is_store(path: str | Path) -> bool:
 
 
 def check_content(reader: Reader, path: Path) -> None:
-    """Reads a store as a whole: its pages and indexes, and whether its rows have the types that they should."""
+    """Reads a store as a whole: its pages and indexes, and whether its rows are as they were written."""
     answer = reader.row("PRAGMA integrity_check(1)")
     if answer != ("ok",):
         raise broken(answer and answer[0], path)
@@ -112,32 +125,35 @@ def check_content(reader: Reader, path: Path) -> None:
 
 def item_of(body: str, path: Path) -> Item:
     try:
-        item = Item.from_json(load_json(body, path))
-        texts = [getattr(item, name) for name in _ITEM_TEXTS]
-        texts += [value for text in item.texts for value in (text.name, text.text, text.id, text.url)]
-        numbers = [item.probability, 0.0 if item.score is None else item.score]
-        if all(isinstance(text, str) for text in texts) and all(isinstance(one, int | float) for one in numbers):
-            return item
-        fault: object = "a row of items"
+        return Item.from_json(load_json(body, path))
     except (TypeError, ValueError, AttributeError, KeyError) as error:
-        fault = error
-    raise broken(fault, path)
+        raise broken(error, path) from error
 
 
 def check_file(path: Path) -> None:
-    """Raises an InputError for a file that is not a store, or one of a newer version."""
+    """Raises an InputError for a file that is not a store, or one of another version."""
     if not path.is_file():
         raise InputError("no store there", "make one with 'truerank judge new'", where=path)
     if not is_store(checked_file(path)):
         raise InputError("is not a judging store", "give a file that 'truerank judge new' made", where=path)
+    refuse_older(path)
     with path.open("rb") as stream:
         head = stream.read(64)
-    version = int.from_bytes(head[60:64], "big")
     whole, there = int.from_bytes(head[16:18], "big") * int.from_bytes(head[28:32], "big"), path.stat().st_size
     if there < whole and not unsettled(path):
         raise broken(f"{there:,} of {whole:,} bytes", path)
-    if version > VERSION:
+    version = int.from_bytes(head[60:64], "big")
+    if version != VERSION:
         raise InputError(f"a store of version {version}; this truerank knows {VERSION}", "update truerank", where=path)
+
+
+def refuse_older(path: Path) -> None:
+    """Raises an InputError for a store of an older version."""
+    with path.open("rb") as stream:
+        version = int.from_bytes(stream.read(64)[60:64], "big")
+    if 0 < version < VERSION:
+        remedy = "export its labels with the truerank that made it, and import them into a new store"
+        raise InputError(f"a store of version {version}; this truerank knows {VERSION}", remedy, where=path)
 
 
 def fill(
@@ -160,16 +176,15 @@ def fill(
         connection.execute("BEGIN IMMEDIATE")
         values = {"scheme": scheme.json(), **meta, "created": _now()}
         texts = ((key, value if isinstance(value, str) else dumps(value)) for key, value in values.items())
-        connection.executemany("INSERT INTO meta VALUES (?, ?)", texts)
-        number = 0
-        for number, item in enumerate(items, start=1):
-            row = (number, item.item_id, item.topic_id, dumps(item.json()))
+        connection.executemany(_ADD["meta"], texts)
+        item = None
+        for item in items:
             try:
-                connection.execute("INSERT INTO items VALUES (?, ?, ?, ?)", row)
+                connection.execute(_ADD["items"], (item.item_id, item.topic_id, dumps(item.json())))
             except sqlite3.IntegrityError as error:
                 fault = f"two items '{item.item_id[:80]}'"
                 raise InputError(fault, "give each an id of its own", where=path) from error
-        if not number:
+        if item is None:
             raise InputError("nothing to judge", "give items, or a larger sample", where=path)
         for annotator in annotators:
             add_annotator(connection, checked_annotator(annotator, path), path)
@@ -193,9 +208,7 @@ def extend(connection: sqlite3.Connection, rows: list[tuple[str, str, str]], ann
     for item_id, topic_id, body in rows:
         there = connection.execute("SELECT body FROM items WHERE item_id = ?", (item_id,)).fetchone()
         if there is None:
-            connection.execute(
-                "INSERT INTO items SELECT IFNULL(MAX(position), 0) + 1, ?, ?, ? FROM items", (item_id, topic_id, body)
-            )
+            connection.execute(_ADD["items"], (item_id, topic_id, body))
         elif there[0] != body:
             raise InputError(f"another item '{item_id[:80]}' is there", "give each an id of its own", where=path)
         place += 1
@@ -218,12 +231,17 @@ def add_annotator(connection: sqlite3.Connection, annotator: Annotator, path: Pa
     """Adds an annotator, or takes over what is new about one of the same role."""
     row = connection.execute("SELECT role FROM annotators WHERE name = ?", (annotator.name,)).fetchone()
     if row is None:
-        connection.execute("INSERT INTO annotators (name, role, about) VALUES (?, ?, ?)", annotator)
+        connection.execute(_ADD["annotators"], (*annotator, ""))
     elif row[0] != annotator.role:
         fault = f"'{annotator.name}' is there as {row[0]}, not as {annotator.role}"
         raise InputError(fault, "use another name", where=path)
     elif annotator.about:
-        connection.execute("UPDATE annotators SET about = ? WHERE name = ?", (annotator.about, annotator.name))
+        _change(connection, "about", annotator.about, annotator.name)
+
+
+def _change(connection: sqlite3.Connection, column: str, value: str, name: str) -> None:
+    connection.execute(f"UPDATE annotators SET {column} = ? WHERE name = ?", (value, name))
+    connection.execute(f"UPDATE annotators SET sum = {_SUMS['annotators']} WHERE name = ?", (name,))
 
 
 def check_draft(draft: Draft, role: Role, path: Path) -> None:
@@ -318,8 +336,7 @@ def _insert(connection: sqlite3.Connection, draft: Draft, undoes: int | None = N
         0, draft.at or _now(), draft.item_id, draft.annotator, draft.kind, draft.labels, draft.comment, draft.reason,
         float(draft.seconds), draft.token, undoes,
     )  # fmt: skip
-    columns, values = EVENT.partition(", ")[2], event._replace(labels=dumps(list(draft.labels)))[1:]  # type: ignore[arg-type]
-    number = connection.execute(f"INSERT INTO events ({columns}) VALUES ({', '.join('?' * 10)})", values).lastrowid
+    number = connection.execute(_ADD["events"], event._replace(labels=dumps(list(draft.labels)))[1:]).lastrowid  # type: ignore[arg-type]
     return event._replace(number=number or 0)
 
 
@@ -328,10 +345,7 @@ def event_of(row: tuple[Any, ...], path: Path) -> Event:
 
 
 def labels_of(text: str, path: Path) -> tuple[str, ...]:
-    labels = load_json(text, path)
-    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        raise broken("labels of an event", path)
-    return tuple(labels)
+    return tuple(load_json(text, path))
 
 
 def _now() -> str:
@@ -446,7 +460,7 @@ class Store:
             path: the file.
 
         Raises:
-            InputError: nothing there, no store, a damaged one, or one of a newer version of truerank.
+            InputError: nothing there, no store, a damaged one, or one of another version of truerank.
         """
         place = Path(path)
         check_file(place)
@@ -750,8 +764,7 @@ class Store:
             InputError: no such annotator.
         """
         self.annotator(annotator)
-        statement = "UPDATE annotators SET token_hash = ? WHERE name = ?"
-        self._writer.run(lambda connection: connection.execute(statement, (token_hash, annotator)))
+        self._writer.run(lambda connection: _change(connection, "token_hash", token_hash, annotator))
 
     def check_token(self, annotator: str, token_hash: str) -> bool:
         """Whether the hash is the annotator's; compared in constant time. Never true where none was set."""

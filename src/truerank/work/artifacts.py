@@ -177,12 +177,33 @@ def changed_artifact(folder: Path, names: Iterable[str] | None = None) -> str | 
     file = folder / "manifest.json"
     if not file.is_file():
         return None
-    try:
-        known = json.loads(file.read_bytes())["artifacts"]
-        hashes = {name: str(known[name]) for name in (known if names is None else names) if name in known}
-    except (ValueError, KeyError, TypeError, RecursionError):
+    known = _hashes(file)
+    if known is None:
         return file.name
-    return next((name for name, sha in hashes.items() if not has_hash(folder / name, sha)), None)
+    chosen = [name for name in (known if names is None else names) if name in known]
+    return next((name for name in chosen if not has_hash(folder / name, known[name])), None)
+
+
+def _hashes(manifest: Path) -> dict[str, str] | None:
+    """The files that a manifest names and their hashes; None where it is damaged, or no manifest of ours."""
+    try:
+        return {name: str(sha) for name, sha in json.loads(manifest.read_bytes())["artifacts"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def as_written(path: Path) -> Path:
+    """The path of a single file of a command; refused where a manifest beside or above it names another hash."""
+    place = path.absolute()
+    parts = place.name.split(".")
+    beside = [place.with_name(".".join((*parts[:end], "manifest.json"))) for end in range(len(parts))]
+    for manifest in (*beside, place.parent.parent / "manifest.json"):
+        known = (_hashes(manifest) if manifest.is_file() else None) or {}
+        sha = known.get(place.relative_to(manifest.parent).as_posix())
+        if sha is not None and not has_hash(place, sha):
+            fault = f"is not as it was written (by its hash in {manifest.name})"
+            raise InputError(fault, "write it again, or give a copy elsewhere if you changed it", where=path)
+    return path
 
 
 def has_hash(path: Path, sha: str) -> bool:

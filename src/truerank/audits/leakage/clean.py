@@ -26,7 +26,7 @@ from truerank.sources.compressed import checked_file
 from truerank.sources.inputs import shown_source
 from truerank.sources.rows import rows
 from truerank.text.normalising import mended, normalise
-from truerank.work.artifacts import hash_file
+from truerank.work.artifacts import as_written, hash_file
 from truerank.work.runs import run as started
 
 Basis = Literal["labels-first", "labels-only", "either"]
@@ -340,7 +340,7 @@ def _removed_before(path: AuditResult | str | Path) -> LeakingTexts:
             "clean the file of the queries first, and give its .removed.tsv as `audit`",
             where=None if isinstance(path, AuditResult) else path,
         )
-    path = checked_file(Path(path))
+    path = as_written(checked_file(Path(path)))
     by_key: dict[str, list[LeakPair]] = {}
     for row in rows(path, "tsv"):
         if not {"query_id", "topic_id", "why"} <= set(row.values):

@@ -13,12 +13,13 @@ import json
 import shutil
 import sqlite3
 import tempfile
+import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from truerank.core.plain import picked, plain
 from truerank.core.result import Result
@@ -30,13 +31,14 @@ from truerank.judging.ratings import decide
 from truerank.judging.schemes import Scheme
 from truerank.judging.store import (
     EVENT,
+    FITS,
     Store,
     append_history,
-    check_draft,
     event_of,
     fill,
     is_store,
     item_of,
+    refuse_older,
     store_input,
 )
 from truerank.loading import load_json
@@ -233,6 +235,7 @@ def recovered(store: str | Path | Store) -> Iterator[tuple[Store, int]]:
     path = store.path if isinstance(store, Store) else Path(store)
     if not path.is_file():
         raise InputError("no store there", "give the damaged store", where=path)
+    refuse_older(path)
     with tempfile.TemporaryDirectory(prefix="truerank-") as temporary:
         copy, made = Path(temporary) / "copy", Path(temporary) / path.name
         shutil.copyfile(path, copy)
@@ -240,6 +243,7 @@ def recovered(store: str | Path | Store) -> Iterator[tuple[Store, int]]:
         if wal.is_file():
             shutil.copyfile(wal, copy.with_name("copy-wal"))
         with contextlib.closing(sqlite3.connect(copy)) as connection:
+            connection.create_function("crc32", 1, zlib.crc32)
             connection.text_factory = lambda text: text.decode("utf-8", "replace")
             lost = _filled(made, connection, path)
         with Store.open(made) as whole:
@@ -255,18 +259,8 @@ def _filled(made: Path, damaged: sqlite3.Connection, path: Path) -> int:
     except _BROKEN as error:
         raise InputError("not even its scheme can be read", "take a copy of the store", where=path) from error
     bodies, lost = _numbered(damaged, "items", "position", "body")
-    items: dict[str, Item] = {}
-    for (body,) in bodies:
-        try:
-            item = item_of(body, path)
-            items[item.item_id] = item
-        except _BROKEN:
-            lost += 1
-    people = {
-        row[0]: Annotator(*row)
-        for row in _rows(damaged, "annotators", "name", "role, about").values()
-        if all(isinstance(value, str) for value in row) and row[1] in get_args(Role)
-    }
+    items = {item.item_id: item for item in (item_of(body, path) for (body,) in bodies)}
+    people = {row[0]: Annotator(*row) for row in _rows(damaged, "annotators", "name", "role, about").values()}
     work: dict[str, list[str]] = {name: [] for name in people}
     for name, _, item_id in _rows(damaged, "assignments", "annotator, place", "item_id").values():
         if name in work and item_id in items:
@@ -284,10 +278,7 @@ def _filled(made: Path, damaged: sqlite3.Connection, path: Path) -> int:
                 event = event_of(row, path)
                 if event.item_id not in items or event.annotator not in people:
                     continue
-                # Labels that the scheme lacks are damaged; those that exclude each other may have been imported so.
-                scheme.known(event.labels, items[event.item_id])
                 draft = Draft(*event[2:10], at=event.at)
-                check_draft(draft, people[event.annotator].role, path)
                 back = numbers[event.undoes] if event.undoes is not None else 0
                 numbers[event.number] = append_history(connection, [draft], [back])[0].number
         connection.execute("COMMIT")
@@ -295,13 +286,15 @@ def _filled(made: Path, damaged: sqlite3.Connection, path: Path) -> int:
 
 
 def _rows(connection: sqlite3.Connection, table: str, key: str, columns: str) -> dict[Any, tuple[Any, ...]]:
-    """The rows of a table that can be read from its beginning and from its end, by key."""
+    """The rows of a table that can be read from its beginning and from its end and are as they were written, by key."""
     names = key.split(", ")
     found: dict[Any, tuple[Any, ...]] = {}
     for order in ("ASC", "DESC"):
         asked = ", ".join(f"{name} {order}" for name in names)
         with contextlib.suppress(sqlite3.Error, UnicodeError):
-            for row in connection.execute(f"SELECT {key}, {columns} FROM {table} ORDER BY {asked}"):
+            for row in connection.execute(
+                f"SELECT {key}, {columns} FROM {table} WHERE {FITS.get(table, 1)} ORDER BY {asked}"
+            ):
                 found.setdefault(row[: len(names)], row)
     return dict(sorted(found.items(), key=lambda one: tuple(map(repr, one[0])))) if len(names) > 1 else found
 
@@ -313,10 +306,11 @@ def _numbered(connection: sqlite3.Connection, table: str, key: str, columns: str
     with contextlib.suppress(sqlite3.Error, UnicodeError):
         for (number,) in connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)):
             last = number if isinstance(number, int) and last < number <= last + _MOST else last
+    asked = f"SELECT {columns} FROM {table} WHERE {FITS[table]}"
     for number in range(1, min(last, _MOST) + 1):
         if number not in found:
             with contextlib.suppress(sqlite3.Error, UnicodeError):
-                row = connection.execute(f"SELECT {columns} FROM {table} WHERE {key} = ?", (number,)).fetchone()
+                row = connection.execute(f"{asked} AND {key} = ?", (number,)).fetchone()
                 if row is not None:
                     found[number] = row
     return [found[number] for number in sorted(found)], last - len(found)

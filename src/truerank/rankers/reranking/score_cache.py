@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import sqlite3
+import struct
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -18,7 +20,9 @@ from truerank.work.engines import Numbered
 
 B = TypeVar("B", bound=Numbered)
 
-_SCHEMA: Final = "CREATE TABLE IF NOT EXISTS scores (key BLOB PRIMARY KEY, score REAL NOT NULL) WITHOUT ROWID"
+_SCHEMA: Final = "CREATE TABLE scores (key BLOB PRIMARY KEY, score BLOB NOT NULL) WITHOUT ROWID"
+#: A score and the checksum of its key and itself.
+_KEPT: Final = struct.Struct("<dI")
 #: Keys in one question: SQLite takes some 32,000 at most.
 _AT_ONCE: Final = 1 << 14
 _WAIT_SECONDS: Final = 120.0
@@ -29,7 +33,7 @@ class ScoreCache:
 
     The text stands for the version of the document and the passage policy: another version or another cut is another
     text, and the same text has the same score wherever it comes from. Several processes may use one SQLite file at a
-    time; of two scores for one key, the first stays.
+    time; of two scores for one key, the first stays. One that is not as it was written is as if it were not there.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -40,17 +44,22 @@ class ScoreCache:
                 self._check_file()
             with self._connection() as connection:
                 connection.execute("PRAGMA journal_mode=WAL")
-                connection.execute(_SCHEMA)
+                connection.execute(_SCHEMA.replace("TABLE", "TABLE IF NOT EXISTS"))
         except (OSError, sqlite3.Error) as error:
             raise InputError(f"no score cache ({error})", "give another file with `cache`", where=path) from error
 
     def _check_file(self) -> None:
-        # It is looked at as it lies, and nothing is made beside it.
+        # It is looked at as it lies, and nothing is made beside it; another process may be in the midst of writing.
         address = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
-        with contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
-            other = connection.execute("SELECT 1 FROM sqlite_master WHERE name <> 'scores'").fetchone()
+        other = None
+        with (
+            contextlib.closing(sqlite3.connect(address, uri=True)) as connection,
+            contextlib.suppress(sqlite3.DatabaseError),
+        ):
+            other = connection.execute("SELECT name FROM sqlite_master WHERE sql <> ?", (_SCHEMA,)).fetchone()
         if other is not None:
-            raise InputError("a database of something else", "give another file with `cache`", where=self.path)
+            fault = "scores of another version" if other == ("scores",) else "a database of something else"
+            raise InputError(fault, "give another file with `cache`", where=self.path)
 
     def __len__(self) -> int:
         with self._connection() as connection:
@@ -65,16 +74,23 @@ class ScoreCache:
             for start in range(0, len(listed), _AT_ONCE):
                 some = listed[start : start + _AT_ONCE]
                 marks = ",".join("?" * len(some))
-                rows = connection.execute(f"SELECT key, score FROM scores WHERE key IN ({marks})", some)
-                found.update((keys[key], score) for key, score in rows)
+                rows = connection.execute(f"SELECT key, score FROM scores WHERE key IN ({marks})", some).fetchall()
+                for key, kept in rows:
+                    score = _score(key, kept)
+                    if score is None:
+                        connection.execute("DELETE FROM scores WHERE key = ?", (key,))
+                    else:
+                        found[keys[key]] = score
         return found
 
     def put(self, fingerprint: str, pairs: Sequence[Pair], scores: Scores) -> None:
         """Keeps scores, all of them or none."""
-        rows = sorted((_key(fingerprint, pair), float(score)) for pair, score in zip(pairs, scores, strict=True))
+        rows = sorted((_key(fingerprint, pair), score) for pair, score in zip(pairs, map(float, scores), strict=True))
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
-            connection.executemany("INSERT OR IGNORE INTO scores VALUES (?, ?)", rows)
+            connection.executemany(
+                "INSERT OR IGNORE INTO scores VALUES (?, ?)", ((key, _kept(key, score)) for key, score in rows)
+            )
             connection.execute("COMMIT")
 
     @contextlib.contextmanager
@@ -89,6 +105,16 @@ class ScoreCache:
             raise InputError(f"the score cache cannot be used ({error})", remedy, where=self.path) from error
         finally:
             connection.close()
+
+
+def _kept(key: bytes, score: float) -> bytes:
+    return _KEPT.pack(score, zlib.crc32(struct.pack("<d", score), zlib.crc32(key)))
+
+
+def _score(key: bytes, kept: bytes) -> float | None:
+    """The score that is kept; None where it is not as it was written."""
+    score = float(_KEPT.unpack(kept)[0]) if isinstance(kept, bytes) and len(kept) == _KEPT.size else 0.0
+    return score if kept == _kept(key, score) else None
 
 
 class CachedScores:
