@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import random
 import resource
@@ -83,11 +84,9 @@ def test_lists_of_several_lengths_are_compared_as_far_as_they_go() -> None:
 
 
 def damaged_parquet(place: int) -> bytes:
-    pl.DataFrame({"question": ["a?", "b?"] * 40, "expected": ["d1"] * 80, "new": ["d1"] * 80}).write_parquet(
-        target := Path("/dev/shm" if Path("/dev/shm").is_dir() else "/tmp") / f"truerank-ends-{place}.parquet"
-    )
-    content = bytearray(target.read_bytes())
-    target.unlink()
+    written = io.BytesIO()
+    pl.DataFrame({"question": ["a?", "b?"] * 40, "expected": ["d1"] * 80, "new": ["d1"] * 80}).write_parquet(written)
+    content = bytearray(written.getvalue())
     content[place] ^= 0xFF
     return bytes(content)
 
