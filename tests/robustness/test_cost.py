@@ -34,11 +34,11 @@ def ended(*words: str) -> int:
 def test_an_option_that_is_repeated_thousands_of_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "qrels").write_text("1 0 d1 1\n")
     runs = [word for number in range(8000) for word in ("--run", str(tmp_path / f"r{number}"))]
-    begun = time.monotonic()
+    begun = time.process_time()
     assert ended("evaluate", "--qrels", str(tmp_path / "qrels"), *runs) == 2
     assert f"{tmp_path / 'r0'}: no such file" in capsys.readouterr().err
     # It took more than two minutes.
-    assert time.monotonic() - begun < 20
+    assert time.process_time() - begun < 20
 
 
 @pytest.mark.parametrize(
@@ -57,9 +57,9 @@ def test_values_of_a_repeated_option_keep_their_order(words: str, expected: str)
 
 
 def seconds(*words: str) -> float:
-    begun = time.monotonic()
+    begun = time.process_time()
     assert ended(*words) == 0
-    return time.monotonic() - begun
+    return time.process_time() - begun
 
 
 @pytest.mark.parametrize("text", ["?", "-", "…", "😀"])

@@ -168,7 +168,7 @@ def test_what_was_done_to_rows_is_counted() -> None:
         "expect other documents",
         "1 question without an expected",
         "nothing for 1",
-        "appear twice",
+        "1 result repeated in one list; the first place counts",
     ):
         assert part in said, part
 

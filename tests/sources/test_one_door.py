@@ -255,14 +255,15 @@ def test_what_may_be_a_system_is_not_left_out_of_a_golden_set(tmp_path: Path, mo
     golden_csv([*GOLDEN, (GOLDEN[0][0], "doc-40")])
     (reading,) = truerank.check("golden.csv").readings
     assert (
-        "16 questions" in reading.why and "1 rows repeat a question, and add what they expect to it" in reading.remarks
+        "16 questions" in reading.why
+        and "repeated questions, whose expected documents are added: 1 row" in reading.remarks
     )
     golden_csv([(q, f"{d},billing") for q, d in GOLDEN], "question,expected,topic")
     (reading,) = truerank.check("golden.csv").readings
     assert "16 questions" in reading.why and "not looked at: 'topic'" in reading.remarks
     golden_csv([*GOLDEN, ("Is there a warranty for batteries?", "")])
     (reading,) = truerank.check("golden.csv").readings
-    assert "17 questions" in reading.why and "1 questions expect nothing, and count in no score" in reading.remarks
+    assert "17 questions" in reading.why and "1 question without an expected document: in no score" in reading.remarks
     golden_csv([(q, "The warranty lasts for two years from the day on which you bought it") for q, _ in GOLDEN])
     (reading,) = truerank.check("golden.csv").readings
     assert reading.numbers is None and "texts, which are not looked for" in " ".join(reading.remarks)

@@ -22,6 +22,7 @@ from truerank.core.verdict import LEVELS, Level, Verdict
 from truerank.core.views import heads
 from truerank.errors import InputError
 from truerank.records import Input
+from truerank.text.printable import counted
 from truerank.work.kept import RECORD
 from truerank.work.publishing import write_pictures, write_tables
 from truerank.work.runs import Run
@@ -165,7 +166,7 @@ def _claimed(result: Check) -> str:
 def _ends_of(single: SystemScore) -> str:
     level = f"{100 * single.confidence:.6g}% interval"
     ends = "" if single.low is None or single.high is None else f", {level} {single.low:.3f} to {single.high:.3f}"
-    return f"{ends}, on {single.topics} {single.unit}"
+    return f"{ends}, on {counted(single.topics, single.unit.removesuffix('s'))}"
 
 
 def _interval(result: Check) -> str:

@@ -47,6 +47,7 @@ from truerank.sources.golden_words import LOWER, words_of
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.tool_results import SUMMARY_TOPICS, measure_name
 from truerank.text.normalising import spoken
+from truerank.text.printable import counted
 
 #: So few results of each question, and so many questions, show that two columns may be exchanged.
 _FEW: Final = 3
@@ -463,7 +464,7 @@ def _run(table: GoldenRows, system: str, lists: Mapping[str, list[Retrieved]], r
         check_distances(found, f"{system}, question {number}", table)
         rows += [(number, doc, 1.0 / place, place) for place, doc in enumerate(first, start=1)]
     if twice:
-        remarks[f"{system}: {twice} results appear twice in their list; the first place counts"] += 1
+        remarks[f"{system}: {counted(twice, 'result')} repeated in one list; the first place counts"] += 1
     if rising:
         remarks[f"{system}: the scores rise from first to last, as distances do; the order of the lists counts"] += 1
     schema = {"topic_id": pl.String, "doc_id": pl.String, "score": pl.Float64, "rank": pl.Int64}

@@ -51,7 +51,7 @@ from truerank.sources.notebook import source_of
 from truerank.sources.qrels import qrel_frames
 from truerank.sources.rows import parquet_frames
 from truerank.sources.tool_results import graded, is_numbers, told_numbers, tool_result
-from truerank.text.printable import and_more, listed
+from truerank.text.printable import and_more, counted, listed
 
 #: What a file can be.
 Kind = Literal[
@@ -383,9 +383,9 @@ def _golden_set(source: Any, columns: str) -> Reading | None:
         return None
     remarks = [*table.remarks]
     if again := len(keys) - len(ids):
-        remarks.append(f"{again} rows repeat a question, and add what they expect to it")
+        remarks.append(f"repeated questions, whose expected documents are added: {counted(again, 'row')}")
     if empty := sum(not own for own in numbers.values()):
-        remarks.append(f"{empty} questions expect nothing, and count in no score")
+        remarks.append(f"{counted(empty, 'question')} without an expected document: in no score")
     if prose:
         remarks.append(f"what is expected in '{half.content}' are texts, which are not looked for without results")
     if others:
