@@ -56,7 +56,7 @@ from truerank.text.printable import and_more, counted, listed
 #: What a file can be.
 Kind = Literal[
     "settings", "golden file", "golden set", "expected answers", "score table", "results of MTEB", "test set",
-    "judgments", "run", "questions", "documents", "left out", "nothing known",
+    "judgments", "run", "questions", "documents", "leaderboard", "labels", "left out", "nothing known",
 ]  # fmt: skip
 #: What a check can be about; without any of it there is nothing to check.
 _CHECKED: Final = frozenset((
