@@ -554,7 +554,7 @@ def test_tables_are_read_together_by_columns_that_are_named(tmp_path: Path) -> N
     tall, wide = tmp_path / "tall.csv", tmp_path / "wide.csv"
     tall.write_text("Nom;Corpus;Valeur\na;x;.5\na;y;.6\nb;x;.4\nb;y;.7\n", encoding="utf-8")
     wide.write_text("Model,x,y,extra\nc,.1,.2,9\nd,.3,.4,9\n", encoding="utf-8")
-    with pytest.raises(InputError, match="--columns system=COLUMN"):
+    with pytest.raises(InputError, match="system=COLUMN,task=COLUMN"):
         leaderboard(str(tall))
     found = leaderboard([str(tall)], columns="system=Nom,task=Corpus,score=Valeur")
     assert (
