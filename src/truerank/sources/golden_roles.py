@@ -16,7 +16,7 @@ ROLES: Final = (
     "measure",
 )  # fmt: skip
 #: Of which several columns can be named.
-_SEVERAL: Final = ("expected", "retrieved", "scores", "score")
+_SEVERAL: Final = ("expected", "retrieved", "scores", "score", "label")
 MOST_SYSTEMS: Final = 12
 
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from truerank.errors import InputError, TwoReadingsError
 from truerank.loading import decimal_number, json_file, load_json, whole_number
-from truerank.sources import compressed, formats
+from truerank.sources import compressed, formats, golden_words
 from truerank.sources.folders import FolderContent, folder_content
 from truerank.sources.golden import GoldenTable, merged_tables, read_golden
 from truerank.sources.golden_cells import (
@@ -44,7 +44,9 @@ from truerank.sources.golden_joins import (
 from truerank.sources.golden_roles import HalfError, NumbersError
 from truerank.sources.golden_rows import first_names, is_settings, is_workbook, opened_rows
 from truerank.sources.golden_shapes import unfolded
+from truerank.sources.golden_words import called
 from truerank.sources.grammar import parse, unique_names
+from truerank.sources.labels import read_labels
 from truerank.sources.lines import numbered_lines
 from truerank.sources.mteb_results import counted_splits, is_mteb_result, read_mteb_results, task_scores
 from truerank.sources.notebook import source_of
@@ -164,7 +166,7 @@ def read_as_given(paths: Sequence[Any], columns: str = "", measure: str = "") ->
         except HalfError as error:
             if len(files) > 1 and isinstance(path, str | Path):
                 halves[str(path)] = error
-            elif (alone := _golden_set(path, columns)) is None:
+            elif (alone := _golden_set(path, columns) or _labels(path, columns)) is None:
                 raise
             else:
                 found.append(alone)
@@ -371,6 +373,8 @@ def _golden_set(source: Any, columns: str) -> Reading | None:
         " ".join(str(cell).split()) if column == roles.question else whole(identifier_of(cell))
         for cell in table.cells(column)
     ]
+    if not called([column], golden_words.QUESTION | golden_words.ID) and 2 * len(set(keys)) < len(keys):
+        return None  # few values, again and again, and nothing calls them questions
     ids = {key: key if roles.identifier else str(number) for number, key in enumerate(dict.fromkeys(keys), 1)}
     numbers: dict[str, dict[str, float]] = {}
     for key, answers in zip(keys, half.lists(), strict=True):
@@ -394,6 +398,20 @@ def _golden_set(source: Any, columns: str) -> Reading | None:
     path = str(source) if isinstance(source, str | Path) else "the table"
     judged = None if prose else numbers
     return Reading(path, "golden set", why, numbers=judged, questions=questions, remarks=tuple(remarks))
+
+
+def _labels(path: Any, columns: str) -> Reading | None:
+    """What several annotators said beside each other, or in rows of their own; None for anything else."""
+    if not isinstance(path, str | Path):
+        return None
+    try:
+        read = list(read_labels(str(path), columns))
+    except InputError:
+        return None
+    names = dict.fromkeys(judgment.annotator for judgment in read if judgment.labels)
+    if len(names) < 2:
+        return None
+    return Reading(str(path), "labels", f"by {first_names(names, quoted=True)}")
 
 
 def _gold_sentence(gold: Half) -> str:
@@ -654,6 +672,10 @@ def opened(paths: Any, columns: str = "", measure: str = "", **named: Any) -> Op
     several = several_paths(paths)
     readings = read_as_given(several, columns, measure)
     if not any(one.kind in _CHECKED for one in readings):
+        for one in readings:
+            if one.kind == "labels":
+                remedy = f"compare them: truerank judge agreement {one.path}; grades of documents: truerank judge audit"
+                raise InputError(f"labels {one.why}, and no results of systems", remedy, where=one.path)
         remedy = "give a table of questions, runs and judgments, or name what the files are by options"
         raise InputError(f"nothing in it can be checked: {kinds_of(readings)}", remedy, where=readings[0].path)
     scores = [one.table for one in readings if one.table is not None and one.table.scores]
