@@ -35,13 +35,18 @@ FAULTS: Final[Mapping[str, str]] = {
     "selection-without-answer": "a selected document, but no answer",
     "repaired": "bytes that are not UTF-8; the record is read as latin-1",
 }
-_QNA: Final = {"passage_text", "is_selected", "url"}
 _EXAMPLES: Final = 5
 _OF_FIELDS: Final = frozenset(("no-type", "no-answers"))
-_SHOWN: Final = ("shown", "passages", "documents", "docs", "results", "candidates")
-_SELECTED: Final = ("selected", "selected_ids", "chosen", "relevant")
 _TYPES: Final = ("query_type", "type", "category")
-_ANSWERS: Final = ("answers", "answer")
+#: What is read of a record, and the names of the columns that may hold it, likeliest first.
+_ROLES: Final[Mapping[str, Sequence[str]]] = {
+    "id": columns.ID_NAMES,
+    "query": [name for name in columns.TEXT_NAMES if name not in _TYPES],
+    "type": _TYPES,
+    "shown": ("shown", "passages", "documents", "docs", "results", "candidates"),
+    "selected": ("selected", "selected_ids", "chosen", "relevant"),
+    "answers": ("answers", "answer"),
+}
 _DOC_IDS: Final = ("doc_id", "docid", "id", "_id", "passage_id", "pid", "document_id")
 _DOC_TEXTS: Final = ("passage_text", "text", "body", "contents", "passage")
 _MARKS: Final = ("is_selected", "selected")
@@ -83,15 +88,6 @@ class LogCounts(NamedTuple):
     kept: int = 0
     faults: Mapping[str, int] = {}
     examples: Mapping[str, tuple[str, ...]] = {}
-
-    def json(self) -> dict[str, Any]:
-        """The counts by name."""
-        return {
-            "read": self.read,
-            "kept": self.kept,
-            "faults": {kind: self.faults[kind] for kind in FAULTS if kind in self.faults},
-            "examples": {kind: list(self.examples[kind]) for kind in FAULTS if kind in self.examples},
-        }
 
 
 def open_annotations(spec: str | SourceSpec, *, strict: bool = False) -> AnnotationLog:
@@ -171,17 +167,6 @@ class AnnotationLog:
         return rows(self.spec.path, self._form, strict=self._strict)
 
 
-class _Keys(NamedTuple):
-    """The keys of the records of a log; None for what they lack."""
-
-    identifier: str | None
-    query: str | None
-    kind: str | None
-    shown: str
-    selected: str | None
-    answers: str | None
-
-
 class _Reading:
     """One pass over a log: makes annotations of rows and counts what is wrong with them."""
 
@@ -191,27 +176,22 @@ class _Reading:
         self._faults: Counter[str] = Counter()
         self._examples: dict[str, list[str]] = {}
         self._names: tuple[str, ...] = ()
-        self._keys: _Keys | None = None
+        self._columns: Mapping[str, str] = {}
         #: Fields that at least one record has; only then is it a fault of another to lack it.
         self._seen: set[str] = set()
         self._ids: set[int] = set()
 
     def counts(self) -> LogCounts:
-        kinds = [kind for kind in self._faults if kind not in _OF_FIELDS or kind in self._seen]
-        return LogCounts(
-            self.read,
-            self._kept,
-            {kind: self._faults[kind] for kind in kinds},
-            {kind: tuple(self._examples[kind]) for kind in kinds},
-        )
+        kinds = [kind for kind in FAULTS if kind in self._faults and (kind not in _OF_FIELDS or kind in self._seen)]
+        examples = {kind: tuple(self._examples[kind]) for kind in kinds}
+        return LogCounts(self.read, self._kept, {kind: self._faults[kind] for kind in kinds}, examples)
 
     def annotation(self, row: Row) -> Annotation | None:
         self.read += 1
-        keys = self._keys_of(row)
-        values = row.values
-        identifier = (as_text(values.get(keys.identifier)) or "").strip() if keys.identifier else ""
+        values = {role: row.values.get(name) for role, name in self._columns_of(row).items()}
+        identifier = (as_text(values.get("id")) or "").strip()
         if not identifier:
-            key = values.get("key")
+            key = row.values.get("key")
             identifier = f"line-{row.line}" if key is None else f"key-{key}"
             self._fault("no-query-id", identifier)
         mark = hash(identifier)
@@ -219,14 +199,14 @@ class _Reading:
             self._fault("repeated-query", identifier)
             return None
         self._ids.add(mark)
-        query = (as_text(values.get(keys.query)) or "").strip() if keys.query else ""
+        query = (as_text(values.get("query")) or "").strip()
         if not query:
             self._fault("no-query", identifier)
         if row.repaired:
             self._fault("repaired", identifier)
-        shown = self._shown(values.get(keys.shown), values.get(keys.selected) if keys.selected else None, identifier)
-        kind = self._field(values.get(keys.kind) if keys.kind else None, "no-type", identifier)
-        answers = self._read_answers(values.get(keys.answers) if keys.answers else None, shown, identifier)
+        shown = self._shown(values.get("shown"), values.get("selected"), identifier)
+        kind = self._field(values.get("type"), "no-type", identifier)
+        answers = self._read_answers(values.get("answers"), shown, identifier)
         self._kept += 1
         return Annotation(identifier, _clean(query), as_text(kind) or "", shown, answers)
 
@@ -236,20 +216,16 @@ class _Reading:
         if len(examples) < _EXAMPLES:
             examples.append(place)
 
-    def _keys_of(self, row: Row) -> _Keys:
+    def _columns_of(self, row: Row) -> Mapping[str, str]:
+        """The columns of a record by role, of those that it has."""
         names = tuple(row.values)
-        if self._keys is not None and names == self._names:
-            return self._keys
-        default = self._keys.shown if self._keys else "passages" if "key" in names else None
-        shown = columns.named(names, _SHOWN) or default
-        if shown is None:
-            fault = f"no column 'shown' or 'passages'; there are {', '.join(names[:12]) or 'none'}"
-            raise InputError(fault, "rename the columns", where=self._where, line=row.line)
-        query = columns.named(names, [name for name in columns.TEXT_NAMES if name not in _TYPES])
-        kind, answers = columns.named(names, _TYPES), columns.named(names, _ANSWERS)
-        identifier, selected = columns.named(names, columns.ID_NAMES), columns.named(names, _SELECTED)
-        self._names, self._keys = names, _Keys(identifier, query, kind, shown, selected, answers)
-        return self._keys
+        if names != self._names or not self._columns:
+            there = {role: name for role, wanted in _ROLES.items() if (name := columns.named(names, wanted))}
+            if not ("shown" in there or self._columns or "key" in names):
+                fault = f"no column 'shown' or 'passages'; there are {', '.join(names[:12]) or 'none'}"
+                raise InputError(fault, "rename the columns", where=self._where, line=row.line)
+            self._names, self._columns = names, there
+        return self._columns
 
     def _field(self, value: Any, fault: str, identifier: str) -> Any:
         """A field that may be missing in all records, but not in some."""
@@ -288,12 +264,10 @@ class _Reading:
         chosen = _identifiers(selected)
         shown = tuple(self._one(entry, chosen, identifier) for entry in value)
         marks = {one.doc_id or one.text for one in shown}
-        if chosen and (strange := chosen - {one.doc_id for one in shown}):
-            for one in sorted(strange):
-                self._fault("selected-not-shown", f"{identifier}: {one}")
-        if len(marks) < len(shown):
-            for _ in range(len(shown) - len(marks)):
-                self._fault("repeated-document", identifier)
+        for doc_id in sorted(chosen - {one.doc_id for one in shown}) if chosen else ():
+            self._fault("selected-not-shown", f"{identifier}: {doc_id}")
+        for _ in range(len(shown) - len(marks)):
+            self._fault("repeated-document", identifier)
         return shown
 
     def _one(self, entry: Any, chosen: frozenset[str] | None, identifier: str) -> ShownPassage:
@@ -302,11 +276,6 @@ class _Reading:
             if not doc_id:
                 self._fault("no-text", identifier)
             return ShownPassage(_clean(doc_id), selected=chosen is not None and doc_id in chosen)
-        if chosen is None and len(entry) == len(_QNA) and entry.keys() == _QNA:
-            # The layout of MS MARCO, millions of times.
-            text, mark, url = entry["passage_text"], entry["is_selected"], entry["url"]
-            if isinstance(text, str) and text and mark in (0, 1) and isinstance(url, str):
-                return ShownPassage("", _clean(text), _clean(url), mark == 1)
         doc_id = next((str(entry[name]).strip() for name in _DOC_IDS if entry.get(name) is not None), "")
         text = next((entry[name] for name in _DOC_TEXTS if isinstance(entry.get(name), str)), "")
         url = entry.get("url")
@@ -317,13 +286,9 @@ class _Reading:
 
     def _mark(self, entry: Mapping[str, Any], identifier: str) -> bool:
         mark = next((entry[name] for name in _MARKS if entry.get(name) is not None), None)
-        if mark is None:
-            self._fault("no-selection", identifier)
-            return False
         if mark not in (0, 1):
-            self._fault("bad-selection", identifier)
-            return False
-        return bool(mark)
+            self._fault("no-selection" if mark is None else "bad-selection", identifier)
+        return bool(mark == 1)
 
 
 def _identifiers(value: Any) -> frozenset[str] | None:
