@@ -359,9 +359,7 @@ class DocumentSource(StreamedSource):
     def _checked(self, found: list[FoundDocument], window: IdWindow) -> list[Document]:
         documents = [item.document for item in found]
         keys = ["\t".join(document[1:]) for document in documents]
-        repeats, conflict = window.repeats(
-            [document.doc_id for document in documents], keys, [item.line for item in found]
-        )
+        repeats, conflict = window.add([document.doc_id for document in documents], keys, [one.line for one in found])
         if conflict is not None:
             item = found[conflict.position]
             place = f"in line {conflict.first_line}" if conflict.first_line else "before"

@@ -232,7 +232,8 @@ class QuerySource(StreamedSource):
     def _count(self, raw: RawBlock, empty: int, window: IdWindow) -> None:
         repeated = 0
         if raw.own_ids:
-            repeated, conflict = window.add(raw.ids, raw.texts, raw.lines)
+            repeats, conflict = window.add(raw.ids, raw.texts, raw.lines)
+            repeated = len(repeats)
             if conflict is not None:
                 raise InputError(
                     f"the id '{raw.ids[conflict.position]}' has another text in line {conflict.first_line}",
