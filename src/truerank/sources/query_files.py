@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -26,6 +26,25 @@ _BLOCK: Final = 1 << 13
 _CONTENTS: Final = ("content", "value", "text", "contents")
 _ID_AND_TEXT: Final = Layout(0, 1, 1)
 _TAB, _LINE_END = ord("\t"), ord("\n")
+
+
+def keyed(
+    records: Iterable[Row], keys_of: Callable[[tuple[str, ...]], Mapping[str, str]]
+) -> Iterator[tuple[Row, Mapping[str, str]]]:
+    """Rows, each with the column of every field, which is told anew where the names of the columns change."""
+    names: tuple[str, ...] | None = None
+    keys: Mapping[str, str] = {}
+    for row in records:
+        if tuple(row.values) != names:
+            names = tuple(row.values)
+            keys = keys_of(names)
+        yield row, keys
+
+
+def header_fields(path: Path, wanted: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The fields that the first line of a text file names, with tabs between them; none in one column."""
+    names = [name.strip() for name in next(line_blocks(path), LineBlock(1, "")).lines[0].split("\t")]
+    return columns.fields(names, wanted) if len(names) > 1 else {}
 
 
 def line_queries(
@@ -149,8 +168,8 @@ def _keys(values: Mapping[str, Any], column: str | None) -> _TextAndId | None:
     text = text_key(values, column)
     if text is None:
         return None
-    known = [name for name in columns.ID_NAMES if name != text.lower()]
-    return _TextAndId(text, columns.named(list(values), known), text != (text_key(values, None) or text))
+    others = [name for name in values if name != text]
+    return _TextAndId(text, columns.named(others, columns.ID_NAMES), text != (text_key(values, None) or text))
 
 
 def texts_in(value: Any) -> list[str]:
