@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import re
 import tarfile
@@ -362,16 +361,8 @@ class DocumentSource(StreamedSource):
         read = partial(file_documents, spec.path, self._form, spec.column, strict=self._strict)
         return shared_stream(spec.path, ("documents", self._form, spec.column, self._strict), read, _length)
 
-    def _file_fingerprint(self) -> str:
-        path = self.spec.path
-        if not compressed.is_folder(path):
-            return compressed.fingerprint(path)
-        files = saved_files(path) if self._form == "saved" else folder_files(path, self._form)
-        together = hashlib.sha256()
-        for file in files:
-            name = file.relative_to(path).as_posix()
-            together.update(f"{name}\n{compressed.fingerprint(file)}\n".encode())
-        return f"sha256:{together.hexdigest()};files={len(files)}"
+    def _files(self) -> list[Path]:
+        return saved_files(self.spec.path) if self._form == "saved" else folder_files(self.spec.path, self._form)
 
 
 def _plain_blocks(path: Path) -> Iterator[_PlainBlock]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from truerank.errors import InputError
-from truerank.sources import columns, compressed, formats, grammar, hub, irds
+from truerank.sources import columns, formats, grammar, hub, irds
 from truerank.sources.blocks import SourceCounts
 from truerank.sources.columns import Roles, number_of, roles_of, texts_of
 from truerank.sources.documents import DocumentSource, open_documents
@@ -535,13 +535,11 @@ class ExampleSource(StreamedSource):
             return _lines(spec.path, self._strict)
         return rows(spec.path, self._form, strict=self._strict)
 
-    def _file_fingerprint(self) -> str:
+    def _files(self) -> list[Path]:
         path = self.spec.path
-        if self._form == "beir":
-            files: list[Path | None] = [formats.queries_file(path), self._corpus(), self._judgments()]
-        else:
-            files = list(saved_files(path) if self._form == "saved" else [path])
-        return "+".join(compressed.fingerprint(file) for file in files if file is not None)
+        if self._form == "saved":
+            return saved_files(path)
+        return [file for file in (formats.queries_file(path), self._corpus(), self._judgments()) if file is not None]
 
     def _reading(self) -> dict[str, str | None]:
         return {"roles": str(self.roles), **self.texts.fingerprints()}
