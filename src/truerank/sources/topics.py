@@ -177,8 +177,7 @@ def _from_file(spec: SourceSpec, strict: bool) -> Iterator[_Found | int]:
     if form in ("qrels", "run"):
         raise InputError(f"a {form} file holds no topics", "give the file of the topics", where=path)
     if form in ("trec", "xml"):
-        read = query_files.trec_topics if form == "trec" else query_files.xml_topics
-        return (_Found(*found) for found in read(path, strict=strict))
+        return (_Found(*found) for found in query_files.marked_topics(path, xml=form == "xml", strict=strict))
     if form == "beir":
         return _from_beir(path, spec.column, strict)
     if form == "qna" or (form in ("tsv", "lines") and not {"title", "id"} <= header_fields(path, _FIELDS).keys()):
