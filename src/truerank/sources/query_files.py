@@ -314,7 +314,7 @@ def number_in(text: str, column: str, where: str, line: int) -> float | None:
 
 def well_formed(text: str) -> str:
     """The text with halves of surrogate pairs (which JSON escapes can hold, files cannot) replaced by U+FFFD."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _well_formed_block(block: RawBlock) -> RawBlock:
