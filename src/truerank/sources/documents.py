@@ -354,7 +354,7 @@ class DocumentSource(StreamedSource):
     def _found(self) -> FoundStream:
         spec = self.spec
         if spec.scheme == "irds":
-            return (FoundDocument(document, "", 0, repaired) for document, repaired in irds.documents(spec.location))
+            return (_repaired(FoundDocument(document, "", 0)) for document in irds.documents(spec.location))
         if spec.scheme == "hf":
             rows = hub.records(spec, strict=self._strict)
             return documents_of_rows(rows, spec.column, spec.spec)
@@ -552,8 +552,7 @@ def _page(path: Path, name: str, text: str, repaired: Iterable[int]) -> FoundDoc
     """A file that is one document: a page, or plain text."""
     touched = any(True for _ in repaired)
     if _ending(name) in _PAGES or is_html(text):
-        page = html_text(text)
-        return FoundDocument(Document(_stem(name), page.url, page.title, page.body), path, 1, touched)
+        return FoundDocument(html_text(text)._replace(doc_id=_stem(name)), path, 1, touched)
     return FoundDocument(Document(_stem(name), body=text.strip()), path, 1, touched)
 
 
@@ -562,7 +561,7 @@ def _trec(records: Iterator[TrecRecord], path: Path) -> FoundStream:
         found = trec_document(record.text)
         if not found.doc_id:
             raise InputError("a <DOC> without <DOCNO>", "give it a number", where=path, line=record.line)
-        yield FoundDocument(Document(*found), path, record.line, record.repaired)
+        yield FoundDocument(found, path, record.line, record.repaired)
 
 
 def _is_tar(start: bytes, name: str) -> bool:

@@ -202,7 +202,7 @@ def _raw(taken: list[Row], keys: _TextAndId) -> RawBlock:
             texts.append(text)
             lines.append(row.line)
             repaired += row.repaired
-    return _well_formed_block(RawBlock(ids, texts, lines, own_ids, repaired, skipped))
+    return well_formed_block(RawBlock(ids, texts, lines, own_ids, repaired, skipped))
 
 
 def parquet_queries(path: Path, column: str | None) -> Iterator[RawBlock]:
@@ -317,7 +317,8 @@ def well_formed(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _well_formed_block(block: RawBlock) -> RawBlock:
+def well_formed_block(block: RawBlock) -> RawBlock:
+    """A block with halves of surrogate pairs replaced, and counted in its texts."""
     try:
         "".join(block.texts).encode()
         "".join(block.ids).encode()
