@@ -121,7 +121,7 @@ def test_nested_lists_of_parquet_and_a_saved_folder(tmp_path: Path) -> None:
     folder = str(saved(tmp_path / "saved", frame[:1], frame[1:]))
     assert texts(folder) == expected
     assert [query.text for query in open_queries(folder)] == [QUERY, "b c"]
-    assert open_queries(folder).fingerprint.count("sha256:") == open_examples(folder).fingerprint.count("sha256:") == 2
+    assert ";files=2" in open_queries(folder).fingerprint and ";files=2" in open_examples(folder).fingerprint
     documents = open_documents(str(saved(tmp_path / "docs", pl.DataFrame({"_id": ["d1"], "text": [GOOD]}))))
     assert [one.body for one in documents] == [GOOD]
     assert documents.fingerprint.startswith("sha256:")

@@ -85,9 +85,9 @@ def test_absent_ids_are_counted_and_named(tmp_path: Path, texts: ExampleTexts) -
     ]  # fmt: skip
     assert source.absent.json() == {"ids": 5, "roles": {"negative": 3, "query": 2}, "first": ["404", "5", "405"]}
     assert list(source.records()) == [
-        (1, "1", [("query", QUERIES["1"]), ("positive", DOCS["7"])]),
-        (2, "2", [("positive", DOCS["8"])]),
-        (3, "3", [("positive", DOCS["9"])]),
+        (1, "1", [("query", QUERIES["1"]), ("positive", DOCS["7"])], False),
+        (2, "2", [("positive", DOCS["8"])], False),
+        (3, "3", [("positive", DOCS["9"])], False),
     ]
 
 

@@ -156,8 +156,8 @@ def test_the_id_window_agrees_with_a_dictionary(records: list[tuple[int, int]], 
             elif expected is None:
                 expected = (offset, earlier[1])
         lines = range(start + 1, start + len(part) + 1)
-        counted, conflict = window.add([str(name) for name, _ in part], [str(text) for _, text in part], lines)
+        repeats, conflict = window.add([str(name) for name, _ in part], [str(text) for _, text in part], lines)
         assert (None if conflict is None else tuple(conflict)) == expected
         if conflict is not None:
             return
-        assert counted == repeated
+        assert len(repeats) == repeated

@@ -318,9 +318,9 @@ def test_broken_qna(content: str, fault: str, tmp_path: Path) -> None:
         ("a.jsonl", "[" * 100_000 + "\n", "no valid JSON", "correct the line", 1),
         ("a.json", '[{"query":"a"},\n{"query":"b"}', "the file ends where", "cut off", 2),
         ("a.parquet", b"PAR1 no parquet", "no valid Parquet", "again", None),
-        ("topics.trec", "no topics here\n", "no topics: there is no <top>", "?format=", None),
+        ("topics.trec", "no topics here\n", "no topics: there is no <top> or <topic>", "?format=", None),
         ("t.txt", "<top>\n<title> a\n</top>", "without number", "<num>", 1),
-        ("t.xml", "<topics>\n<topic number='1'>\n</topics>", "no well-formed XML", "&amp;", 3),
+        ("t.xml", "<topics>\n<topic number='1'>\n</topics>", "without </topic>", "copy it again", 2),
     ],
 )
 def test_faults(name: str, content: str | bytes, fault: str, remedy: str, line: int | None, tmp_path: Path) -> None:

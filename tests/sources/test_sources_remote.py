@@ -232,6 +232,7 @@ def test_hugging_face(hub: str, tmp_path: Path) -> None:
         ("queries", "hf:org/name:train"),
         ("queries", "hf:org/name:test#positive"),
         ("topics", "hf:org/name/queries"),
+        ("topics", "hf:org/name:train"),
         ("queries", "hf:org/name:dev"),
         ("queries", "hf:org/name:train#absent"),
         ("queries", "hf:org/none"),
@@ -240,12 +241,13 @@ def test_hugging_face(hub: str, tmp_path: Path) -> None:
         ("queries", "hf:org/name@gone:train"),
     ]
     found, written = answers(asked, HF_HOME=cache, HF_ENDPOINT=hub, NO_PROXY="127.0.0.1", HF_HUB_DISABLE_XET="1")
-    train, test, topics, dev, absent, none, *pinned, gone = found
+    train, test, topics, numbered, dev, absent, none, *pinned, gone = found
     assert train.get("queries", train) == [["1", "lyme disease"], ["2", "black bears"], ["3", "third"]]
     assert train["again"] and train["name"] == "org/name:train"
     assert train["fingerprint"] == f"hf:org/name:train;revision={COMMIT}"
     assert test["queries"] == [["1", "x"]]
     assert topics["topics"] == [["7", "from jsonl", "", "", []]]
+    assert [topic[:2] for topic in numbered["topics"]] == train["queries"]
     assert "hf:org/name:dev: no split 'dev'. there are" in dev["error"]
     assert "no column or key 'absent'" in absent["error"]
     assert pinned == [train, train]

@@ -59,6 +59,21 @@ def chosen(names: Sequence[str], column: str) -> str | None:
     return names[number - 1] if 0 < number <= len(names) else None
 
 
+def fields(names: Sequence[str], wanted: Mapping[str, Sequence[str]], column: str | None = None) -> dict[str, str]:
+    """The column of each field that is there, by what each may be called; no column is that of two fields.
+
+    Args:
+        column: which column is the first field, see `chosen`.
+    """
+    found: dict[str, str] = {}
+    for field, likely in wanted.items():
+        left = [name for name in names if name not in found.values()]
+        key = chosen(names, column) if column is not None and field == next(iter(wanted)) else named(left, likely)
+        if key is not None:
+            found[field] = key
+    return found
+
+
 def no_column(names: Sequence[str], column: str | None, what: str, where: str | Path, line: int) -> InputError:
     """The fault of records without the column that is asked for, or without any that holds `what`."""
     there = ", ".join(map(repr, names[:12])) or "none"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,9 +11,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.arrays import Hashes, among
-from truerank.errors import InputError
-from truerank.records import Qrel
-from truerank.sources.lines import cells_of, line_blocks, separator
 
 _SEED = 0x7275_6E6B
 _HASHES = 2.0**64
@@ -115,15 +111,10 @@ class IdWindow:
         self._window = window
         self._runs: list[_Run] = []
 
-    def add(self, ids: Sequence[str], texts: Sequence[str], lines: Sequence[int]) -> tuple[int, Conflict | None]:
-        """Takes the next records."""
-        repeats, conflict = self.repeats(ids, texts, lines)
-        return len(repeats), conflict
-
-    def repeats(
+    def add(
         self, ids: Sequence[str], texts: Sequence[str], lines: Sequence[int]
     ) -> tuple[npt.NDArray[np.intp], Conflict | None]:
-        """Takes the next records; arguments as in `add`.
+        """Takes the next records.
 
         Returns:
             The positions, ascending, of those that repeat an id with the same text, and the first one that repeats an
@@ -168,40 +159,3 @@ class IdWindow:
             merged = [np.concatenate(pair) for pair in zip(older, newer, strict=True)]
             order = np.argsort(merged[0], kind="stable")
             self._runs.append(_Run(*(values[order] for values in merged)))
-
-
-class PairWindow:
-    """Refuses a pair of topic and document that was read before, within the last million rows of a file at least."""
-
-    def __init__(self, where: str | Path) -> None:
-        self._where = where
-        self._window = IdWindow(2 * _WINDOW)
-
-    def add(self, pairs: Sequence[tuple[str, str]], lines: Sequence[int]) -> None:
-        """Takes the pairs of the next rows."""
-        keys = [f"{topic}\t{document}" for topic, document in pairs]
-        _, conflict = self._window.add(keys, list(map(str, lines)), lines)
-        if conflict is not None:
-            topic, document = pairs[conflict.position]
-            raise InputError(
-                f"topic {topic} and document {document} are already in line {conflict.first_line}",
-                "remove one of the two lines",
-                where=self._where,
-                line=lines[conflict.position],
-            )
-
-
-def pair_records(
-    path: Path, read: Callable[[list[str], Path, int], Qrel], header: tuple[str, ...] = ()
-) -> Generator[Qrel, None, bool]:
-    """The records of a file with one pair of topic and document in each line; says whether there was any."""
-    window, found, tab = PairWindow(path), False, None
-    for block in line_blocks(path):
-        tab = separator(block.lines[0], header) if block.first == 1 else tab
-        lines = ((number, cells_of(line, tab)) for number, line in enumerate(block.lines, start=block.first))
-        cells = {number: some for number, some in lines if some and not (number == 1 and tuple(some) == header)}
-        records = [read(some, path, number) for number, some in cells.items()]
-        window.add([(one.topic_id, one.doc_id) for one in records], list(cells))
-        found = found or bool(records)
-        yield from records
-    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import re
 import tarfile
@@ -25,24 +24,23 @@ from truerank.sources.distinct import IdWindow
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import LineBlock, block_of, byte_blocks, line_blocks, line_ends, whole_text
 from truerank.sources.markup import html_text, is_html, trec_document
-from truerank.sources.query_files import as_text, identifier_of, well_formed
-from truerank.sources.rows import Row, json_row, parquet_frames, rows, saved_files
+from truerank.sources.query_files import as_text, header_fields, identifier_of, keyed, well_formed
+from truerank.sources.rows import Row, json_row, parquet_columns, parquet_frames, rows, saved_files
 from truerank.sources.sharing import shared_stream
 from truerank.sources.streamed import StreamedSource
 from truerank.text.normalising import normalise
 
-_IDS: Final = (
-    "chunk_id", "_id", "doc_id", "docid", "docno", "document_id", "doc-id", "corpus-id", "corpus_id", "pid",
-    "passage_id", "passage-id", "did", "id",
-)  # fmt: skip
 #: Where a text begins in its document: with such a column, `id` names the text and `doc_id` the document.
 STARTS: Final = ("start", "start_char", "char_start", "start_index", "start_offset", "begin", "offset")
-_TITLES: Final = ("title", "headline", "doc_title", "heading")
-_URLS: Final = ("url", "uri", "link", "target_url")
-_BODIES: Final = (
-    "body", "text", "contents", "content", "passage", "passage_text", "document", "doc_text", "segment", "abstract",
-    "article", "positive",
-)  # fmt: skip
+#: What the columns of documents are called; the body is what `#column` chooses.
+_FIELDS: Final = {
+    "body": ("body", "text", "contents", "content", "passage", "passage_text", "document", "doc_text", "segment",
+             "abstract", "article", "positive"),
+    "id": ("chunk_id", "_id", "doc_id", "docid", "docno", "document_id", "doc-id", "corpus-id", "corpus_id", "pid",
+           "passage_id", "passage-id", "did", "id"),
+    "url": ("url", "uri", "link", "target_url"),
+    "title": ("title", "headline", "doc_title", "heading"),
+}  # fmt: skip
 #: The columns of a text file without names, by their number.
 _UNNAMED: Final = {
     1: ("body",), 2: ("doc_id", "body"), 3: ("doc_id", "title", "body"), 4: ("doc_id", "url", "title", "body"),
@@ -65,42 +63,28 @@ FoundStream: TypeAlias = Iterator[FoundDocument | int]
 _TEXT: Final = "a document's text"
 
 
-class _Keys(NamedTuple):
-    """The keys of the records of documents; None for what they lack."""
-
-    identifier: str | None
-    url: str | None
-    title: str | None
-    body: str | None
-
-
 def documents_of_rows(rows: Iterable[Row], column: str | None, where: str | Path) -> FoundStream:
     """The documents of rows of named values; one with an id and without any text is empty, one without both skipped."""
     first: Row | None = None
     usable = False
-    names: tuple[str, ...] = ()
-    keys = _Keys(None, None, None, None)
-    for row in rows:
+    for row, keys in keyed(rows, partial(_keys, column=column)):
         first, values = first or row, row.values
-        if tuple(values) != names:
-            names = tuple(values)
-            keys = _keys(names, column)
-        _, at_url, at_title, at_body = keys
-        url = None if at_url is None else _text(values.get(at_url))
-        title = None if at_title is None else _text(values.get(at_title))
-        body = None if at_body is None else _text(values.get(at_body))
+        at_id = keys.get("id")
+        url = None if (key := keys.get("url")) is None else _text(values.get(key))
+        title = None if (key := keys.get("title")) is None else _text(values.get(key))
+        body = None if (key := keys.get("body")) is None else _text(values.get(key))
         if body is None and (title is None or column is not None):
-            if keys.identifier is None or values.get(keys.identifier) is None:
+            if at_id is None or values.get(at_id) is None:
                 yield 1
                 continue
         else:
             usable = True
         if url is None and isinstance(extra := values.get("metadata"), dict):
             url = as_text(extra.get("url"))
-        document = Document(identifier_of(row, keys.identifier), url or "", title or "", body or "")
+        document = Document(identifier_of(row, at_id), url or "", title or "", body or "")
         yield _repaired(FoundDocument(document, where, row.line, row.repaired))
     if first is not None and not usable:
-        raise columns.no_column(names, column, _TEXT, where, first.line)
+        raise columns.no_column(list(first.values), column, _TEXT, where, first.line)
 
 
 def document_rows(source: str) -> Iterator[tuple[str, frozenset[str], Row, str]]:
@@ -114,42 +98,28 @@ def document_rows(source: str) -> Iterator[tuple[str, frozenset[str], Row, str]]
     path, form = spec.path, document_form(spec.path, spec.format)
     if form == "beir":
         path, form = cast(Path, formats.corpus_file(path)), "jsonl"
-    if form not in ("jsonl", "json", "csv", "parquet") and not (form == "tsv" and has_names(path)):
+    if form not in ("jsonl", "json", "csv", "parquet") and not (form == "tsv" and _has_names(path)):
         return
-    names: tuple[str, ...] = ()
-    keys = _Keys(None, None, None, None)
-    for row in rows(path, form):
-        if tuple(row.values) != names:
-            names = tuple(row.values)
-            keys = _keys(names, spec.column)
-        own = frozenset(key for key in (keys.identifier, keys.title, keys.body) if key is not None)
-        yield identifier_of(row, keys.identifier), own, row, _text(row.values.get(keys.body or "")) or ""
+    for row, keys in keyed(rows(path, form), partial(_keys, column=spec.column)):
+        own = frozenset(key for field, key in keys.items() if field != "url")
+        yield identifier_of(row, keys.get("id")), own, row, _text(row.values.get(keys.get("body", ""))) or ""
 
 
 def documents_of_parquet(path: Path, column: str | None) -> FoundStream:
     """The documents of a Parquet file, of which only the columns needed are read."""
-    schema = next((frame.schema for frame in parquet_frames(path)), pl.Schema())
-    keys = _keys(tuple(schema), column)
-    if keys.body is None and (keys.title is None or column is not None):
-        raise columns.no_column(tuple(schema), column, _TEXT, path, 1)
-    wanted = list(dict.fromkeys(key for key in keys if key is not None))
-
-    def rows() -> Iterator[Row]:
-        number = 0
-        for frame in parquet_frames(path, wanted):
-            for values in frame.iter_rows(named=True):
-                number += 1
-                yield Row(number, values)
-
-    return documents_of_rows(rows(), column if column is None or column in schema else keys.body, path)
+    names = parquet_columns(path)
+    keys = _keys(names, column)
+    if "body" not in keys and ("title" not in keys or column is not None):
+        raise columns.no_column(names, column, _TEXT, path, 1)
+    values = (row for frame in parquet_frames(path, list(keys.values())) for row in frame.iter_rows(named=True))
+    records = (Row(number, row) for number, row in enumerate(values, start=1))
+    return documents_of_rows(records, None if column is None else keys["body"], path)
 
 
-def has_names(path: Path) -> bool:
+def _has_names(path: Path) -> bool:
     """Whether the first line of a text file names columns: an id and a text."""
-    block = next(line_blocks(path), LineBlock(1, ""))
-    names = [name.strip() for name in block.lines[0].split("\t")]
-    text = columns.named(names, _BODIES) or columns.named(names, _TITLES)
-    return len(names) > 1 and text is not None and columns.named(names, _IDS) is not None
+    named = header_fields(path, _FIELDS).keys()
+    return "id" in named and not named.isdisjoint(("body", "title"))
 
 
 def documents_of_lines(path: Path, column: str | None, *, strict: bool = False) -> FoundStream:
@@ -200,11 +170,9 @@ def _names(lines: Sequence[str], column: str | None, path: Path) -> tuple[str, .
     return _UNNAMED[width]
 
 
-def _keys(names: Sequence[str], column: str | None) -> _Keys:
-    body = columns.named(names, _BODIES) if column is None else columns.chosen(names, column)
-    titles = [name for name in _TITLES if name != (body or "").lower()]
-    ids = ("chunk_id", "id", *_IDS) if columns.named(names, STARTS) else _IDS
-    return _Keys(columns.named(names, ids), columns.named(names, _URLS), columns.named(names, titles), body)
+def _keys(names: Sequence[str], column: str | None) -> dict[str, str]:
+    ids = ("chunk_id", "id", *_FIELDS["id"]) if columns.named(names, STARTS) else _FIELDS["id"]
+    return columns.fields(names, {**_FIELDS, "id": ids}, column)
 
 
 def _text(value: Any) -> str | None:
@@ -359,9 +327,7 @@ class DocumentSource(StreamedSource):
     def _checked(self, found: list[FoundDocument], window: IdWindow) -> list[Document]:
         documents = [item.document for item in found]
         keys = ["\t".join(document[1:]) for document in documents]
-        repeats, conflict = window.repeats(
-            [document.doc_id for document in documents], keys, [item.line for item in found]
-        )
+        repeats, conflict = window.add([document.doc_id for document in documents], keys, [one.line for one in found])
         if conflict is not None:
             item = found[conflict.position]
             place = f"in line {conflict.first_line}" if conflict.first_line else "before"
@@ -388,23 +354,15 @@ class DocumentSource(StreamedSource):
     def _found(self) -> FoundStream:
         spec = self.spec
         if spec.scheme == "irds":
-            return (FoundDocument(document, "", 0, repaired) for document, repaired in irds.documents(spec.location))
+            return (_repaired(FoundDocument(document, "", 0)) for document in irds.documents(spec.location))
         if spec.scheme == "hf":
             rows = hub.records(spec, strict=self._strict)
             return documents_of_rows(rows, spec.column, spec.spec)
         read = partial(file_documents, spec.path, self._form, spec.column, strict=self._strict)
         return shared_stream(spec.path, ("documents", self._form, spec.column, self._strict), read, _length)
 
-    def _file_fingerprint(self) -> str:
-        path = self.spec.path
-        if not compressed.is_folder(path):
-            return compressed.fingerprint(path)
-        files = saved_files(path) if self._form == "saved" else folder_files(path, self._form)
-        together = hashlib.sha256()
-        for file in files:
-            name = file.relative_to(path).as_posix()
-            together.update(f"{name}\n{compressed.fingerprint(file)}\n".encode())
-        return f"sha256:{together.hexdigest()};files={len(files)}"
+    def _files(self) -> list[Path]:
+        return saved_files(self.spec.path) if self._form == "saved" else folder_files(self.spec.path, self._form)
 
 
 def _plain_blocks(path: Path) -> Iterator[_PlainBlock]:
@@ -427,15 +385,15 @@ class _PlainBlock(NamedTuple):
             return []
         keys = _keys(frame.columns, column)
         lines = line_ends(self.data) + (not self.data.endswith(b"\n"))
-        if keys.identifier is None or keys.body is None or "data" in frame.columns or len(frame) != lines:
+        if not {"id", "body"} <= keys.keys() or "data" in frame.columns or len(frame) != lines:
             return []
-        ids, bodies = frame[keys.identifier], frame[keys.body]
+        ids, bodies = frame[keys["id"]], frame[keys["body"]]
         texts = bodies.dtype == pl.String and ids.dtype in (pl.String, pl.Int64)
         if not texts or ids.null_count() or bodies.null_count():
             return []
         ids = ids.cast(pl.String)
         # All values become texts here, and of a name that comes twice another value counts.
-        once = self.data.count(f'"{keys.identifier}"'.encode()) == lines
+        once = self.data.count(f'"{keys["id"]}"'.encode()) == lines
         changed = ids.str.contains(_CHANGED).any() or bodies.str.contains(_NO_TEXT).any()
         return ids.to_list() if once and not changed else []
 
@@ -529,7 +487,7 @@ def _in_table(path: Path, form: str, column: str | None, strict: bool) -> FoundS
         path, form = cast(Path, formats.corpus_file(path)), "jsonl"
     if form == "parquet":
         return documents_of_parquet(path, column)
-    if form == "lines" or (form == "tsv" and not has_names(path)):
+    if form == "lines" or (form == "tsv" and not _has_names(path)):
         return documents_of_lines(path, column, strict=strict)
     return documents_of_rows(rows(path, form, strict=strict), column, path)
 
@@ -594,8 +552,7 @@ def _page(path: Path, name: str, text: str, repaired: Iterable[int]) -> FoundDoc
     """A file that is one document: a page, or plain text."""
     touched = any(True for _ in repaired)
     if _ending(name) in _PAGES or is_html(text):
-        page = html_text(text)
-        return FoundDocument(Document(_stem(name), page.url, page.title, page.body), path, 1, touched)
+        return FoundDocument(html_text(text)._replace(doc_id=_stem(name)), path, 1, touched)
     return FoundDocument(Document(_stem(name), body=text.strip()), path, 1, touched)
 
 
@@ -604,7 +561,7 @@ def _trec(records: Iterator[TrecRecord], path: Path) -> FoundStream:
         found = trec_document(record.text)
         if not found.doc_id:
             raise InputError("a <DOC> without <DOCNO>", "give it a number", where=path, line=record.line)
-        yield FoundDocument(Document(*found), path, record.line, record.repaired)
+        yield FoundDocument(found, path, record.line, record.repaired)
 
 
 def _is_tar(start: bytes, name: str) -> bool:

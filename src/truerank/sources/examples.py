@@ -6,22 +6,22 @@ import re
 import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, Literal, NamedTuple
 
 from truerank.errors import InputError
-from truerank.sources import columns, compressed, formats, grammar, hub, irds
+from truerank.sources import columns, formats, grammar, hub, irds
 from truerank.sources.blocks import SourceCounts
 from truerank.sources.columns import Roles, number_of, roles_of, texts_of
-from truerank.sources.documents import DocumentSource, open_documents
+from truerank.sources.documents import open_documents
 from truerank.sources.grammar import SourceSpec
-from truerank.sources.lines import line_blocks
+from truerank.sources.lines import numbered_lines
 from truerank.sources.qrels import BEIR_HEADER, read_qrels
-from truerank.sources.queries import QuerySource, open_queries
+from truerank.sources.queries import open_queries
 from truerank.sources.query_files import identifier_of, well_formed
 from truerank.sources.rows import Row, rows, saved_files
 from truerank.sources.streamed import StreamedSource
@@ -82,9 +82,6 @@ def _whole(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-Key = TypeVar("Key")
-#: An example by ids: what names it, roles with ids or texts, and whether its line was repaired.
-Ids: TypeAlias = tuple[Key, list[tuple[str, str]], bool]
 _QUERIES: Final = frozenset(("q", "query", "topic", "anchor", "question"))
 _NEGATIVES: Final = frozenset(("neg", "negative", "hardnegative", "nonrelevant"))
 _POSITIVES: Final = frozenset(("", "p", "pos", "positive", "doc", "document", "passage", "corpus", "relevant"))
@@ -115,12 +112,14 @@ class ExampleTexts:
 
     def fingerprints(self) -> dict[str, str]:
         """The identity of both sources, by the option that names each."""
-        opened: dict[str, QuerySource | DocumentSource] = {}
-        if self.queries is not None:
-            opened["train_queries"] = open_queries(self.queries)
-        if self.docs is not None:
-            opened["train_docs"] = open_documents(self.docs)
-        return {name: source.fingerprint for name, source in opened.items()}
+        queries = {} if self.queries is None else {"train_queries": open_queries(self.queries).fingerprint}
+        return queries if self.docs is None else {**queries, "train_docs": open_documents(self.docs).fingerprint}
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """The roles whose texts are there."""
+        queries = {"query"} if self.queries is not None else set[str]()
+        return frozenset(queries | {"positive", "negative", "document"} if self.docs is not None else queries)
 
 
 @dataclass(frozen=True)
@@ -146,38 +145,43 @@ class AbsentIds:
         return {"ids": self.counts.total(), "roles": dict(sorted(self.counts.items())), "first": list(self.first)}
 
 
-class WithTexts:
-    """Puts texts in the place of ids, some thousand examples at a time.
+class Example(NamedTuple):
+    """An example: its line, its id, its texts (or ids of texts) behind their roles, and whether it was repaired."""
+
+    line: int
+    example_id: str
+    texts: list[tuple[str, str]]
+    repaired: bool
+
+
+def with_texts(
+    examples: Iterator[Example], texts: ExampleTexts, absent: AbsentIds, *, strict: bool = False
+) -> Iterator[Example]:
+    """Examples with texts in the place of ids, some thousand at a time; what has none is left out and noted.
 
     Args:
         strict: raise for bytes that are not UTF-8.
     """
-
-    def __init__(self, texts: ExampleTexts, *, strict: bool = False) -> None:
-        known = texts.fingerprints()
-        self._by_role = {}
-        if texts.queries is not None:
-            self._by_role["query"] = texts_by_id("queries", texts.queries, known["train_queries"], strict)
-        if texts.docs is not None:
-            documents = texts_by_id("docs", texts.docs, known["train_docs"], strict)
-            self._by_role |= dict.fromkeys(("positive", "negative", "document"), documents)
-
-    def __call__(self, examples: Iterator[Ids[Key]], absent: AbsentIds) -> Iterator[Ids[Key]]:
-        """The examples with texts; what has none is left out and noted in `absent`."""
-        while some := list(islice(examples, _AT_ONCE)):
-            found = {}
-            for source in set(self._by_role.values()):
-                roles = {role for role, one in self._by_role.items() if one is source}
-                found[source] = source.of({name for _, ids, _ in some for role, name in ids if role in roles})
-            for example_id, ids, repaired in some:
-                texts = []
-                for role, name in ids:
-                    text = found[self._by_role[role]].get(name) if role in self._by_role else name
-                    if text is None:
-                        absent.note(role, name)
-                    else:
-                        texts.append((role, text))
-                yield example_id, texts, repaired
+    known, by_role = texts.fingerprints(), dict[str, TextsById]()
+    if texts.queries is not None:
+        by_role["query"] = texts_by_id("queries", texts.queries, known["train_queries"], strict)
+    if texts.docs is not None:
+        documents = texts_by_id("docs", texts.docs, known["train_docs"], strict)
+        by_role |= dict.fromkeys(texts.roles - {"query"}, documents)
+    while some := list(islice(examples, _AT_ONCE)):
+        found = {}
+        for source in set(by_role.values()):
+            ids = {name for one in some for role, name in one.texts if by_role.get(role) is source}
+            found[source] = source.of(ids)
+        for line, example_id, ids_by_role, repaired in some:
+            known_texts = []
+            for role, name in ids_by_role:
+                text = found[by_role[role]].get(name) if role in by_role else name
+                if text is None:
+                    absent.note(role, name)
+                else:
+                    known_texts.append((role, text))
+            yield Example(line, example_id, known_texts, repaired)
 
 
 def id_roles(sample: Sequence[Mapping[str, Any]]) -> Roles:
@@ -202,9 +206,7 @@ def _role(name: str) -> str | None:
 
 def holds_ids(sample: Sequence[Mapping[str, Any]], roles: Roles, texts: ExampleTexts, *, blanks: bool) -> bool:
     """Whether the columns whose texts are elsewhere hold ids: most of their values have no blank."""
-    elsewhere = {role for role in ("query", "positive", "negative", "document")
-                 if (texts.queries if role == "query" else texts.docs) is not None}  # fmt: skip
-    named = [name for name, role in roles.columns if role in elsewhere]
+    named = [name for name, role in roles.columns if role in texts.roles]
     values = [one for record in sample for name in named for one in ids_of(record.get(name))]
     even = not blanks or {len(record) for record in sample} in [{width} for width in range(2, 99)]
     return even and bool(values) and 2 * sum(" " in one for one in values) < len(values)
@@ -221,41 +223,55 @@ def roles_of_ids(sample: Sequence[Mapping[str, Any]], roles: Roles) -> set[str]:
 
 def judged_lines(path: Path, *, strict: bool = False) -> bool:
     """Whether lines of ids are judgments: with BEIR's header, or with a grade as the last of three or four columns."""
-    rows = [row.values for row in islice(id_lines(path, strict=strict, names=False), columns.SAMPLE_LINES)]
-    if rows and tuple(rows[0].values()) == BEIR_HEADER:
+    lines = _lines(path, lambda _: False, ids=True, strict=strict)
+    cells = [tuple(row.values.values()) for row in islice(lines, columns.SAMPLE_LINES)]
+    if cells[:1] == [BEIR_HEADER]:
         return True
-    cells = [tuple(values.values()) for values in rows]
     last, widths = {row[-1] for row in cells}, set(map(len, cells))
     if any(" " in cell for row in cells for cell in row[:-1]):
         return False
-    return widths in ({3}, {4}) and last <= _GRADES and (widths == {4} or len(rows) > len(last))
+    return widths in ({3}, {4}) and last <= _GRADES and (widths == {4} or len(cells) > len(last))
 
 
-def id_lines(path: Path, *, strict: bool = False, names: bool = True) -> Iterator[Row]:
-    """The lines of a file of ids, between tabs or blanks, by the names of its header or numbered from 1.
+def _names_ids(cells: list[str]) -> bool:
+    return len(cells) > 1 and all(map(_role, cells[:2]))
+
+
+def _names_texts(cells: list[str]) -> bool:
+    known = roles_of([dict.fromkeys(cells, "a text")])
+    return len(cells) > 1 and bool(known.columns) and not any(" " in cell or cell.isdigit() for cell in cells)
+
+
+def _lines(
+    path: Path, is_header: Callable[[list[str]], bool], *, ids: bool = False, strict: bool = False
+) -> Iterator[Row]:
+    """The lines of a file, by the names of its header or numbered from 1.
 
     Args:
+        ids: cells are ids, between tabs or blanks; else there are tabs between them, and as many as in the first line.
         strict: raise for bytes that are not UTF-8.
     """
-    header: list[str] | None = None if names else []
-    for block in line_blocks(path, strict=strict):
-        for offset, line in enumerate(block.lines):
-            if not line.strip():
+    names: list[str] | None = None
+    for number, text, repaired in numbered_lines(path, strict=strict):
+        if not text.strip():
+            continue
+        cells = text.split(None if ids and "\t" not in text else "\t")
+        cells = [cell.strip() for cell in cells] if ids else cells
+        if names is None:
+            first = [cell.strip() for cell in cells]
+            header = is_header(first)
+            names = first if header else [] if ids else [str(place) for place, _ in enumerate(cells, start=1)]
+            if header:
                 continue
-            cells = [cell.strip() for cell in line.split("\t")] if "\t" in line else line.split()
-            if header is None:
-                header = cells if len(cells) > 1 and all(map(_role, cells[:2])) else []
-                if header:
-                    continue
-            keys = header or [str(number) for number in range(1, len(cells) + 1)]
-            yield Row(block.first + offset, dict(zip(keys, cells, strict=False)), offset in block.repaired)
+        keys = names or [str(place) for place, _ in enumerate(cells, start=1)]
+        yield Row(number, dict(zip(keys, cells, strict=False)), repaired)
 
 
-def of_judgments(path: str) -> Iterator[Ids[str]]:
+def of_judgments(path: str) -> Iterator[Example]:
     """Judgments as examples: neighbours with one query, relevant documents as positives, the others as negatives."""
     for topic, group in groupby(read_qrels(path), key=lambda qrel: qrel.topic_id):
         judged = [("positive" if qrel.relevance > 0 else "negative", qrel.doc_id) for qrel in group]
-        yield topic, [("query", topic), *judged], False
+        yield Example(0, topic, [("query", topic), *judged], False)
 
 
 def ids_of(value: Any) -> Iterator[str]:
@@ -391,7 +407,7 @@ class ExampleSource(StreamedSource):
         if not self.texts or self._judged or self._form in ("beir", "trec", "xml", "qna"):
             return False
         lines = self._form in ("tsv", "lines")
-        stream = id_lines(self.spec.path, strict=self._strict) if lines else self._rows()
+        stream = _lines(self.spec.path, _names_ids, ids=True, strict=self._strict) if lines else self._rows()
         sample = [row.values for row in islice(stream, columns.SAMPLE_LINES)]
         return holds_ids(sample, self._given or id_roles(sample), self.texts, blanks=self._form == "lines")
 
@@ -433,12 +449,9 @@ class ExampleSource(StreamedSource):
 
     def _check_texts(self, roles: Collection[str]) -> None:
         """Refuses ids in columns of some roles whose texts are nowhere."""
-        for option, given, those in (
-            ("train_queries", self.texts.queries, {"query"}),
-            ("train_docs", self.texts.docs, {"positive", "negative", "document"}),
-        ):
-            if given is None and not those.isdisjoint(roles):
-                raise InputError(f"ids, and no `{option}`", "say where their texts are", where=self.spec.location)
+        if lacking := set(roles) - self.texts.roles:
+            option = "train_queries" if "query" in lacking else "train_docs"
+            raise InputError(f"ids, and no `{option}`", "say where their texts are", where=self.spec.location)
 
     def __iter__(self) -> Iterator[ExampleText]:
         for block in self.batches():
@@ -450,9 +463,9 @@ class ExampleSource(StreamedSource):
         Raises:
             InputError: a fault in the source, with file and line; no text in it at all.
         """
-        self._counts, self.absent = SourceCounts(), AbsentIds()
+        self._counts = SourceCounts()
         block = ExampleBlock([], [], [])
-        for example_id, texts, repaired in self._examples():
+        for _, example_id, texts, repaired in self._examples():
             full = [(role, text) for role, text in texts if normalise(text)]
             counts = self._counts
             self._counts = replace(
@@ -473,7 +486,7 @@ class ExampleSource(StreamedSource):
         if block.ids:
             yield block
 
-    def records(self) -> Iterator[tuple[int, str, list[tuple[str, str]]]]:
+    def records(self) -> Iterator[Example]:
         """Each record of a file with the line (in Parquet: the row) on which it stands, its id, and its texts by role.
 
         Raises:
@@ -481,67 +494,48 @@ class ExampleSource(StreamedSource):
         """
         if self.spec.scheme == "irds" or self._judged or (self._form in _WITHOUT_COLUMNS and not self._by_id):
             raise InputError("no records in it", "give a table of examples", where=self.spec.location)
-        if self._by_id:
-            keyed = (((row.line, example_id), ids, repaired) for row, example_id, ids, repaired in self._ids())
-            found = WithTexts(self.texts, strict=self._strict)(keyed, AbsentIds())
-            yield from ((line, example_id, texts) for (line, example_id), texts, _ in found)
-            return
-        for row in self._rows():
-            texts = [(role, well_formed(text)) for role, text in _texts_in(row.values, self.roles)]
-            yield row.line, identifier_of(row, self.roles.identifier), texts
+        return self._examples()
 
-    def _examples(self) -> Iterator[tuple[str, list[tuple[str, str]], bool]]:
+    def _examples(self) -> Iterator[Example]:
+        self.absent = AbsentIds()
         if self._form == "beir":
             folder = ExampleTexts(str(formats.queries_file(self.spec.path)), str(self._corpus()))
-            yield from self._with_texts(folder, of_judgments(str(self._judgments())))
-        elif self._judged:
+            return self._with_texts(of_judgments(str(self._judgments())), folder)
+        if self._judged:
             _ = self.roles
-            yield from self._with_texts(self.texts, of_judgments(self.spec.spec))
-        elif self._by_id:
-            ids = ((example_id, texts, repaired) for _, example_id, texts, repaired in self._ids())
-            yield from self._with_texts(self.texts, ids)
-        elif self.spec.scheme == "irds" or self._form in ("lines", "trec", "xml"):
-            for query in open_queries(self.spec, strict=self._strict):
-                yield query.query_id, [("query", query.text)], False
-        else:
-            roles = self.roles
-            for row in self._rows():
-                texts = [(role, well_formed(text)) for role, text in _texts_in(row.values, roles)]
-                yield identifier_of(row, roles.identifier), texts, row.repaired
+            return self._with_texts(of_judgments(self.spec.spec), self.texts)
+        if self._by_id:
+            return self._with_texts(self._of_rows(self.texts.roles), self.texts)
+        if self.spec.scheme == "irds" or self._form in ("lines", "trec", "xml"):
+            queries = open_queries(self.spec, strict=self._strict)
+            return (Example(0, query.query_id, [("query", query.text)], False) for query in queries)
+        return self._of_rows()
 
-    def _with_texts(self, texts: ExampleTexts, examples: Iterator[Ids[str]]) -> Iterator[Ids[str]]:
-        found = WithTexts(texts, strict=self._strict)(examples, self.absent)
-        return ((name, [(role, well_formed(text)) for role, text in each], repaired) for name, each, repaired in found)
+    def _with_texts(self, examples: Iterator[Example], texts: ExampleTexts) -> Iterator[Example]:
+        return with_texts(examples, texts, self.absent, strict=self._strict)
 
-    def _ids(self) -> Iterator[tuple[Row, str, list[tuple[str, str]], bool]]:
-        """Each record with its id and the ids, or texts, in its columns by role."""
+    def _of_rows(self, by_id: Collection[str] = ()) -> Iterator[Example]:
+        """The records with the texts in their columns, or the ids where texts of a role are told by id."""
         roles = self.roles
         for row in self._rows():
-            score = number_of(row.values.get(roles.score)) if roles.score is not None else None
-            found = []
-            for place, (name, role) in enumerate(roles.columns):
-                values = texts_of if role == "query" and self.texts.queries is None else ids_of
-                low = place == 1 and score is not None and score < roles.middle
-                found += [("negative" if low else role, one) for one in values(row.values.get(name))]
-            yield row, identifier_of(row, roles.identifier), found, row.repaired
+            texts = [(role, well_formed(text)) for role, text in _texts_in(row.values, roles, by_id)]
+            yield Example(row.line, identifier_of(row, roles.identifier), texts, row.repaired)
 
     def _rows(self) -> Iterator[Row]:
         spec = self.spec
         if spec.scheme == "hf":
             return hub.records(spec, strict=self._strict)
         if self._form in ("tsv", "lines") and self._by_id:
-            return id_lines(spec.path, strict=self._strict)
+            return _lines(spec.path, _names_ids, ids=True, strict=self._strict)
         if self._form == "tsv":
-            return _lines(spec.path, self._strict)
+            return _lines(spec.path, _names_texts, strict=self._strict)
         return rows(spec.path, self._form, strict=self._strict)
 
-    def _file_fingerprint(self) -> str:
+    def _files(self) -> list[Path]:
         path = self.spec.path
-        if self._form == "beir":
-            files: list[Path | None] = [formats.queries_file(path), self._corpus(), self._judgments()]
-        else:
-            files = list(saved_files(path) if self._form == "saved" else [path])
-        return "+".join(compressed.fingerprint(file) for file in files if file is not None)
+        if self._form == "saved":
+            return saved_files(path)
+        return [file for file in (formats.queries_file(path), self._corpus(), self._judgments()) if file is not None]
 
     def _reading(self) -> dict[str, str | None]:
         return {"roles": str(self.roles), **self.texts.fingerprints()}
@@ -559,8 +553,8 @@ class ExampleSource(StreamedSource):
         return formats.corpus_file(self.spec.path)
 
 
-def _texts_in(values: Mapping[str, Any], roles: Roles) -> Iterator[tuple[str, str]]:
-    """The texts of a record with their roles."""
+def _texts_in(values: Mapping[str, Any], roles: Roles, by_id: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """The texts of a record behind their roles; of roles that are told by id, the ids."""
     prefix = values.get(roles.prefix) if roles.prefix else None
     score = number_of(values.get(roles.score)) if roles.score is not None else None
     low = score is not None and score < roles.middle
@@ -570,7 +564,7 @@ def _texts_in(values: Mapping[str, Any], roles: Roles) -> Iterator[tuple[str, st
             yield from _talk(value)
             continue
         one_of = "negative" if low and place == 1 else role
-        for number, text in enumerate(texts_of(value)):
+        for number, text in enumerate(ids_of(value) if role in by_id else texts_of(value)):
             if role == "query" and isinstance(prefix, str) and prefix:
                 text = text.removeprefix(prefix)
             yield ("query" if name.strip().lower() == "set" and number == 0 else one_of), text
@@ -583,21 +577,3 @@ def _talk(value: Any) -> Iterator[tuple[str, str]]:
             role = "query" if speaker in _ASKING else "positive" if speaker in _ANSWERING else None
             if role is not None:
                 yield from ((role, text) for text in texts_of(turn))
-
-
-def _lines(path: Path, strict: bool) -> Iterator[Row]:
-    """The lines of a TSV file, by the names of its header or numbered from 1."""
-    names: list[str] | None = None
-    for block in line_blocks(path, strict=strict):
-        for offset, line in enumerate(block.lines):
-            if not line.strip():
-                continue
-            cells = line.split("\t")
-            if names is None:
-                known = roles_of([dict.fromkeys((cell.strip() for cell in cells), "a text")])
-                named = not any(" " in cell.strip() or cell.strip().isdigit() for cell in cells)
-                header = len(cells) > 1 and len(known.columns) > 0 and named
-                names = [cell.strip() for cell in cells] if header else [str(n) for n in range(1, len(cells) + 1)]
-                if header:
-                    continue
-            yield Row(block.first + offset, dict(zip(names, cells, strict=False)), offset in block.repaired)

@@ -1,14 +1,13 @@
-"""Hugging Face data sets as a source: through `datasets` where it is installed, else the repository's files."""
+"""Hugging Face data sets as a source: the files of the repository, from the hub or the cache."""
 
 from __future__ import annotations
 
 import difflib
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NoReturn
 
@@ -31,15 +30,11 @@ _SPLITS: Final = ("train", "training", "validation", "valid", "dev", "test", "qu
 
 
 def queries(spec: SourceSpec, *, strict: bool = False) -> Iterator[RawBlock]:
-    """The queries of a data set, streamed; where it has no ids, the record numbers over all its files are the ids.
+    """The queries of a data set; where it has no ids, the record numbers over all its files are the ids.
 
     Args:
         strict: raise for bytes that are not UTF-8.
     """
-    stream = _streamed(spec)
-    if stream is not None:
-        yield from query_files.row_queries(stream, spec.column, spec.spec)
-        return
     before = 0
     for path in _downloaded(spec):
         last = 0
@@ -51,12 +46,9 @@ def queries(spec: SourceSpec, *, strict: bool = False) -> Iterator[RawBlock]:
 
 
 def records(spec: SourceSpec, *, strict: bool = False) -> Iterator[Row]:
-    """The records of a data set with all their values; arguments and errors as in `queries`."""
-    stream = _streamed(spec)
-    if stream is not None:
-        return stream
-    paths = _downloaded(spec)
-    return chain.from_iterable(rows(path, formats.detect(path), strict=strict) for path in paths)
+    """The records of a data set with all their values, numbered over all its files; otherwise as `queries`."""
+    read = (rows(path, formats.detect(path), strict=strict) for path in _downloaded(spec))
+    return (Row(number, row.values, row.repaired) for number, row in enumerate(chain.from_iterable(read), start=1))
 
 
 def fingerprint(spec: SourceSpec) -> str:
@@ -65,42 +57,6 @@ def fingerprint(spec: SourceSpec) -> str:
         return f"hf:{spec.name};revision={spec.revision}"
     described = _described(spec)
     return f"hf:{spec.name};revision={described[0] if described else _snapshot(spec).name}"
-
-
-def _streamed(spec: SourceSpec) -> Iterator[Row] | None:
-    """The records through `datasets`; None where it is not installed or cannot open the data set, for then the files
-    of the repository are tried, whose messages name what there is."""
-    if find_spec("datasets") is None:
-        return None
-    import datasets
-
-    try:
-        with _quiet():
-            split = spec.split
-            if split is None:
-                splits = list(datasets.get_dataset_split_names(spec.location, spec.config, revision=spec.revision))
-                split = "train" if "train" in splits else _only(splits, "split", spec)
-            stream = datasets.load_dataset(
-                spec.location, spec.config, split=split, streaming=True, revision=spec.revision
-            )
-    except InputError:
-        raise
-    except Exception:
-        # ValueError for unknown configurations and splits, errors of half a dozen HTTP and storage libraries, …
-        return None
-    return _numbered(stream, spec)
-
-
-def _numbered(stream: Iterable[Mapping[str, Any]], spec: SourceSpec) -> Iterator[Row]:
-    records = iter(stream)
-    for number in count(1):
-        try:
-            values = next(records, None)
-        except Exception as error:
-            _unreachable(spec, error)
-        if values is None:
-            return
-        yield Row(number, values)
 
 
 def _downloaded(spec: SourceSpec) -> list[Path]:
@@ -187,7 +143,9 @@ def _chosen(names: Sequence[str], spec: SourceSpec) -> list[str]:
     data = sorted(name for name in names if _DATA_FILE.search(name) and PurePosixPath(name).name not in _NOT_DATA)
     if not data:
         raise InputError(
-            "the repository holds no Parquet, JSONL, CSV or TSV files", "pip install datasets", where=spec.spec
+            "the repository holds no Parquet, JSONL, CSV or TSV files",
+            "save it as Parquet, and give the path of the file",
+            where=spec.spec,
         )
     if spec.config is not None:
         found = [name for name in data if spec.config in _words(name)]
@@ -250,20 +208,18 @@ def _unreachable(spec: SourceSpec, error: Exception) -> NoReturn:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keeps both libraries from writing warnings and progress bars to the terminal while they work."""
+    """Keeps huggingface_hub from writing warnings and progress bars to the terminal while it works."""
     from huggingface_hub import utils
 
     progress: Any = utils
     before = progress.are_progress_bars_disabled()
-    loggers = [logging.getLogger(name) for name in ("huggingface_hub", "datasets", "fsspec")]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
+    logger = logging.getLogger("huggingface_hub")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
     progress.disable_progress_bars()
     try:
         yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+        logger.setLevel(level)
         if not before:
             progress.enable_progress_bars()

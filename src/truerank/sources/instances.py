@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
 from truerank.sources import compressed, formats, grammar, hub
-from truerank.sources.columns import named
+from truerank.sources.columns import fields
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import numbered_lines
-from truerank.sources.query_files import well_formed
+from truerank.sources.query_files import header_fields, keyed, well_formed
 from truerank.sources.rows import Row, rows
 from truerank.text.printable import counted
 
@@ -25,7 +25,6 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "nonrelevant": ("nonrelevant", "negative", "neg", "negative_text"),
 }
 _NEEDED: Final = (("query", "query_id"), ("relevant", "relevant_id"), ("nonrelevant", "nonrelevant_id"))
-_HEADER: Final = {name for names in _NAMES.values() for name in names}
 _SAMPLE: Final = 100
 
 
@@ -87,32 +86,20 @@ class InstanceSource:
         """The instances with their lines: what is given as an id only has no text."""
         if self._form == "hf":
             return self.of_rows(hub.records(self.spec))
-        if self._form == "tsv" and not self._has_header():
+        if self._form == "tsv" and len(header_fields(self.spec.path, _NAMES)) < 2:
             return self._of_triples()
         return self.of_rows(rows(self.spec.path, self._form))
 
-    def _has_header(self) -> bool:
-        first = next(numbered_lines(self.spec.path)).text
-        return len({name.strip().lower() for name in first.split("\t")} & _HEADER) > 1
-
     def of_rows(self, found: Iterable[Row]) -> Iterator[FoundInstance]:
         """The instances of a table."""
-        names: tuple[str, ...] | None = None
-        keys: dict[str, str | None] = {}
-        for row in found:
-            if tuple(row.values) != names:
-                names = tuple(row.values)
-                keys = {field: named(names, wanted) for field, wanted in _NAMES.items()}
-                for text, identifier in _NEEDED:
-                    if keys[text] is None and keys[identifier] is None:
-                        fault = f"no column '{text}' or '{identifier}'; there are {', '.join(names)}"
-                        raise InputError(fault, "rename the columns", where=self.spec.location, line=row.line)
-            values = {field: self._text(row, key) for field, key in keys.items()}
+        for row, keys in keyed(found, partial(fields, wanted=_NAMES)):
+            values = {field: self._text(row, keys.get(field)) for field in _NAMES}
             by_id = tuple(values[text] is None for text, _ in _NEEDED)
             for missing, (text, identifier) in zip(by_id, _NEEDED, strict=True):
                 if missing and not values[identifier]:
-                    fault = f"neither '{text}' nor '{identifier}'"
-                    raise InputError(fault, "fill in one of them", where=self.spec.location, line=row.line)
+                    fault = f"neither '{text}' nor '{identifier}' in the columns {', '.join(row.values) or 'none'}"
+                    remedy = "fill in one of them, or rename the columns"
+                    raise InputError(fault, remedy, where=self.spec.location, line=row.line)
             instance = Instance(**{field: value or "" for field, value in values.items()})
             yield FoundInstance(row.line, instance, (by_id[0], by_id[1], by_id[2]))
 

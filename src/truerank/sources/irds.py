@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from truerank.errors import InputError, needed_for
 from truerank.records import Document, Qrel, Topic
 from truerank.sources.blocks import RawBlock
-from truerank.sources.query_files import well_formed
+from truerank.sources.query_files import well_formed, well_formed_block
 from truerank.sources.rows import Row
 
 _BLOCK: Final = 1 << 13
@@ -42,13 +42,8 @@ def queries(dataset_id: str) -> Iterator[RawBlock]:
     """The queries of a data set; of queries with several fields the title."""
     number = 1
     for items in _blocks(dataset_id, "queries"):
-        ids = [str(item.query_id) for item in items]
-        texts = [_title(item) for item in items]
-        repaired = 0
-        if not _is_well_formed("".join(texts)):
-            repaired = sum(not _is_well_formed(text) for text in texts)
-            texts = [well_formed(text) for text in texts]
-        yield RawBlock(ids, texts, range(number, number + len(items)), True, repaired)
+        ids, texts = [str(item.query_id) for item in items], [_title(item) for item in items]
+        yield well_formed_block(RawBlock(ids, texts, range(number, number + len(items))))
         number += len(items)
 
 
@@ -64,8 +59,8 @@ def topics(dataset_id: str) -> Iterator[Topic]:
             yield Topic(str(item.query_id), _line(title), _line(description), _line(narrative))
 
 
-def documents(dataset_id: str) -> Iterator[tuple[Document, bool]]:
-    """The documents of a data set, each with whether halves of surrogate pairs in it were replaced.
+def documents(dataset_id: str) -> Iterator[Document]:
+    """The documents of a data set.
 
     URL and title are the fields of that name; the body is `body`, `text`, `abstract` or `contents`, where there is
     none of them what ir_datasets takes for the text.
@@ -77,11 +72,7 @@ def documents(dataset_id: str) -> Iterator[tuple[Document, bool]]:
                 whole = getattr(item, "default_text", None)
                 body = str(whole() or "") if callable(whole) else ""
                 body = body.removeprefix(title).lstrip() if title else body
-            document = Document(str(item.doc_id), _field(item, ("url",)), title, body)
-            if _is_well_formed("".join(document)):
-                yield document, False
-            else:
-                yield Document(*map(well_formed, document)), True
+            yield Document(str(item.doc_id), _field(item, ("url",)), title, body)
 
 
 def qrels(dataset_id: str) -> Iterator[Qrel]:
@@ -173,14 +164,6 @@ def _reason(error: Exception) -> str:
         names = [first or second for first, second in hosts]
         return f"no connection to {', '.join(dict.fromkeys(names))}" if names else "no connection"
     return whole[:160] or type(error).__name__
-
-
-def _is_well_formed(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _load(dataset_id: str, entity: str) -> Any:

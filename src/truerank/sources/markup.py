@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import re
-from typing import Final, NamedTuple
+from typing import Final
+
+from truerank.records import Document
 
 _HTML: Final = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
@@ -25,29 +27,20 @@ _BODIES: Final = re.compile(
 )
 
 
-class MarkedDocument(NamedTuple):
-    """The texts of one marked-up document; `doc_id` is empty where the mark-up names none."""
-
-    doc_id: str
-    url: str
-    title: str
-    body: str
-
-
 def is_html(start: str) -> bool:
     """Whether a text begins as an HTML page does."""
     return _HTML.match(start) is not None
 
 
-def html_text(page: str) -> MarkedDocument:
+def html_text(page: str) -> Document:
     """The title and the visible text of an HTML page: everything but tags, scripts, styles and comments."""
     page = _UNSEEN.sub(" ", page)
     title = _TITLE.search(page)
     rest = page if title is None else page[: title.start()] + " " + page[title.end() :]
-    return MarkedDocument("", "", "" if title is None else _plain(title[1]), _plain(rest))
+    return Document("", "", "" if title is None else _plain(title[1]), _plain(rest))
 
 
-def trec_document(record: str) -> MarkedDocument:
+def trec_document(record: str) -> Document:
     """One `<DOC>` record of a TREC collection, without its outer tags.
 
     The title is what stands in HEADLINE, HEAD, HL, TITLE, TTL or H3, the body what stands in TEXT, LEADPARA, LP, BODY,
@@ -69,11 +62,11 @@ def trec_document(record: str) -> MarkedDocument:
     if header is not None or is_html(rest) or not bodies:
         page = html_text(rest)
         if page.title or header is not None:
-            return MarkedDocument(doc_id, url, page.title, page.body)
+            return Document(doc_id, url, page.title, page.body)
         title = _joined(_HEADINGS, rest)
-        return MarkedDocument(doc_id, url, title, _plain(_UNSEEN.sub(" ", _HEADINGS.sub(" ", rest))))
+        return Document(doc_id, url, title, _plain(_UNSEEN.sub(" ", _HEADINGS.sub(" ", rest))))
     outside = _BODIES.sub(" ", rest)
-    return MarkedDocument(
+    return Document(
         doc_id, url, _joined(_HEADINGS, outside), " ".join(filter(None, (_plain(one[2]) for one in bodies)))
     )
 

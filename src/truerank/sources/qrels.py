@@ -13,7 +13,7 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.records import Qrel
 from truerank.sources import compressed, formats, grammar, irds, lines
-from truerank.sources.distinct import pair_records
+from truerank.sources.distinct import IdWindow
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import byte_blocks, decoded
 from truerank.sources.pair_tables import parquet_pairs, refuse_repeat
@@ -27,6 +27,8 @@ BEIR_HEADER: Final = ("query-id", "corpus-id", "score")
 _LAYOUTS: Final = (("topic_id", None, "doc_id", "relevance"), ("topic_id", "doc_id", "relevance"))
 _LARGEST: Final = 2**31 - 1
 _ROWS: Final = 1 << 16
+#: Judgments whose pairs are remembered, at least half of them.
+_WINDOW: Final = 1 << 21
 
 
 class QrelLine(NamedTuple):
@@ -63,7 +65,7 @@ def read_qrels(spec: str | SourceSpec) -> Iterator[Qrel]:
     path = qrels_path(spec.path)
     if formats.detect(path) == "parquet":
         return (Qrel(*row) for frame in qrel_frames(spec) for row in frame.iter_rows())
-    return _file_qrels(path)
+    return _file_qrels(spec, path)
 
 
 def read_qrels_frame(spec: str | SourceSpec) -> pl.DataFrame:
@@ -80,13 +82,7 @@ def read_qrels_frame(spec: str | SourceSpec) -> pl.DataFrame:
             beyond 32 bits.
     """
     spec = _checked(spec)
-    try:
-        frame = pl.concat([pl.DataFrame(schema=QREL_SCHEMA), *qrel_frames(spec)], rechunk=True)
-    except InputError:
-        # A pair that occurs twice may come before the fault: the stream stops at the first of them.
-        for _ in read_qrels(spec):
-            pass
-        raise
+    frame = pl.concat([pl.DataFrame(schema=QREL_SCHEMA), *qrel_frames(spec)], rechunk=True)
     if spec.scheme != "irds" and (pair := lines.repeated_pair(frame["topic_id"], frame["doc_id"])):
         refuse_repeat(qrels_path(spec.path), frame, pair, BEIR_HEADER)
     return frame
@@ -137,8 +133,7 @@ def qrel_lines(spec: str | SourceSpec) -> Iterator[QrelLine]:
     spec = _checked(spec)
     if spec.scheme != "file":
         raise InputError("lines are read from files", "give a path", where=spec.spec)
-    path = qrels_path(spec.path)
-    tab = None
+    path, tab = qrels_path(spec.path), None
     for first, data in byte_blocks(path):
         for number, raw in enumerate(data.split(b"\n"), start=first):
             text, _ = decoded(raw, path, number, strict=False)
@@ -182,8 +177,25 @@ def qrels_path(path: Path) -> Path:
     return path
 
 
-def _file_qrels(path: Path) -> Iterator[Qrel]:
-    if not (yield from pair_records(path, _qrel, BEIR_HEADER)):
+def _file_qrels(spec: SourceSpec, path: Path) -> Iterator[Qrel]:
+    window, lines, found = IdWindow(_WINDOW), qrel_lines(spec), False
+    while block := list(islice(lines, _ROWS)):
+        qrels: dict[int, Qrel] = {}
+        for line in block:
+            if isinstance(line.said, InputError):
+                raise line.said
+            if line.said is not None:
+                qrels[line.number] = line.said
+        numbers = list(qrels)
+        pairs = [f"{qrel.topic_id}\t{qrel.doc_id}" for qrel in qrels.values()]
+        _, conflict = window.add(pairs, list(map(str, numbers)), numbers)
+        if conflict is not None:
+            topic, document = pairs[conflict.position].split("\t")
+            fault = f"topic {topic} and document {document} are already in line {conflict.first_line}"
+            raise InputError(fault, "remove one of the two lines", where=path, line=numbers[conflict.position])
+        found = found or bool(qrels)
+        yield from qrels.values()
+    if not found:
         raise _nothing(path)
 
 

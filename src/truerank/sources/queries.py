@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
 from truerank.records import Query
-from truerank.sources import columns, compressed, formats, grammar, hub, irds, query_files
+from truerank.sources import columns, formats, grammar, hub, irds, query_files
 from truerank.sources.blocks import QueryBlock, RawBlock, SourceCounts
 from truerank.sources.distinct import IdWindow
 from truerank.sources.grammar import FORMATS, SOURCES, SourceSpec
@@ -232,7 +233,8 @@ class QuerySource(StreamedSource):
     def _count(self, raw: RawBlock, empty: int, window: IdWindow) -> None:
         repeated = 0
         if raw.own_ids:
-            repeated, conflict = window.add(raw.ids, raw.texts, raw.lines)
+            repeats, conflict = window.add(raw.ids, raw.texts, raw.lines)
+            repeated = len(repeats)
             if conflict is not None:
                 raise InputError(
                     f"the id '{raw.ids[conflict.position]}' has another text in line {conflict.first_line}",
@@ -250,12 +252,9 @@ class QuerySource(StreamedSource):
             repeated=counts.repeated + repeated,
         )
 
-    def _file_fingerprint(self) -> str:
-        if self._format == "saved":
-            return "+".join(compressed.fingerprint(file) for file in saved_files(self.spec.path))
-        return compressed.fingerprint(
-            formats.queries_file(self.spec.path) if self._format == "beir" else self.spec.path
-        )
+    def _files(self) -> list[Path]:
+        path = self.spec.path
+        return saved_files(path) if self._format == "saved" else [formats.queries_file(path)]
 
     def _raw_blocks(self) -> Iterator[RawBlock]:
         spec = self.spec

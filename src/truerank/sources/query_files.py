@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,25 @@ _BLOCK: Final = 1 << 13
 _CONTENTS: Final = ("content", "value", "text", "contents")
 _ID_AND_TEXT: Final = Layout(0, 1, 1)
 _TAB, _LINE_END = ord("\t"), ord("\n")
+
+
+def keyed(
+    records: Iterable[Row], keys_of: Callable[[tuple[str, ...]], Mapping[str, str]]
+) -> Iterator[tuple[Row, Mapping[str, str]]]:
+    """Rows, each with the column of every field, which is told anew where the names of the columns change."""
+    names: tuple[str, ...] | None = None
+    keys: Mapping[str, str] = {}
+    for row in records:
+        if tuple(row.values) != names:
+            names = tuple(row.values)
+            keys = keys_of(names)
+        yield row, keys
+
+
+def header_fields(path: Path, wanted: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The fields that the first line of a text file names, with tabs between them; none in one column."""
+    names = [name.strip() for name in next(line_blocks(path), LineBlock(1, "")).lines[0].split("\t")]
+    return columns.fields(names, wanted) if len(names) > 1 else {}
 
 
 def line_queries(
@@ -149,8 +168,8 @@ def _keys(values: Mapping[str, Any], column: str | None) -> _TextAndId | None:
     text = text_key(values, column)
     if text is None:
         return None
-    known = [name for name in columns.ID_NAMES if name != text.lower()]
-    return _TextAndId(text, columns.named(list(values), known), text != (text_key(values, None) or text))
+    others = [name for name in values if name != text]
+    return _TextAndId(text, columns.named(others, columns.ID_NAMES), text != (text_key(values, None) or text))
 
 
 def texts_in(value: Any) -> list[str]:
@@ -183,7 +202,7 @@ def _raw(taken: list[Row], keys: _TextAndId) -> RawBlock:
             texts.append(text)
             lines.append(row.line)
             repaired += row.repaired
-    return _well_formed_block(RawBlock(ids, texts, lines, own_ids, repaired, skipped))
+    return well_formed_block(RawBlock(ids, texts, lines, own_ids, repaired, skipped))
 
 
 def parquet_queries(path: Path, column: str | None) -> Iterator[RawBlock]:
@@ -268,10 +287,11 @@ def number_in(text: str, column: str, where: str, line: int) -> float | None:
 
 def well_formed(text: str) -> str:
     """The text with halves of surrogate pairs (which JSON escapes can hold, files cannot) replaced by U+FFFD."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _well_formed_block(block: RawBlock) -> RawBlock:
+def well_formed_block(block: RawBlock) -> RawBlock:
+    """A block with halves of surrogate pairs replaced, and counted in its texts."""
     try:
         "".join(block.texts).encode()
         "".join(block.ids).encode()
@@ -300,10 +320,8 @@ def file_queries(
         return parquet_queries(path, column)
     if form == "qna":
         return qna_queries(path, column, strict=strict)
-    if form == "trec":
-        return _titles(trec_topics(path, strict=strict))
-    if form == "xml":
-        return _titles(xml_topics(path, strict=strict))
+    if form in ("trec", "xml"):
+        return _titles(marked_topics(path, xml=form == "xml", strict=strict))
     if form == "beir":
         path, form = formats.queries_file(path), "jsonl"
     return row_queries(rows(path, form, strict=strict), column, path)
@@ -320,23 +338,31 @@ def _titles(found: Iterator[FoundTopic]) -> Iterator[RawBlock]:
         )
 
 
-_RECORD: Final = re.compile(r"<(top|doc)\b[^>]*>", re.IGNORECASE)
+_COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+#: What may be a record, the likeliest first.
+_RECORDS: Final = tuple(
+    re.compile(rf"<(?:\w+:)?({name})\b([^>]*)>", re.IGNORECASE) for name in ("top", "topic", "doc", "query")
+)
+_NUMBER: Final = re.compile(r"\b(?:number|num|id|qid|topic_id)\s*=\s*[\"']([^\"']*)", re.IGNORECASE)
 _TAG: Final = re.compile(
-    r"<(?P<end>/?)(?P<name>num|number|docno|title|desc|description|narr|narrative|query|question|dom|head|con|fac|def|smry"
-    r"|nat|time|text|top|doc)\b[^>]*>",
+    r"<(?P<end>/?)(?:\w+:)?(?P<name>num|number|docno|id|qid|title|desc|description|narr|narrative|query|question|subtopic"
+    r"|dom|head|con|fac|def|smry|nat|time|text|topic|top|doc)\b[^>]*>",
     re.IGNORECASE,
 )
 #: What stands after a tag without belonging to the text: the field's name, then a colon or the end of the line.
 _PREFIXES: Final = {
-    "num": re.compile(r"\s*Number\s*:", re.IGNORECASE),
-    "title": re.compile(r"\s*(?:Topic|Title)\s*:", re.IGNORECASE),
-    "desc": re.compile(r"\s*Description\s*(?::|\n)", re.IGNORECASE),
-    "narr": re.compile(r"\s*Narrative\s*(?::|\n)", re.IGNORECASE),
+    "num": re.compile(r"\A\s*Number\s*:", re.IGNORECASE),
+    "title": re.compile(r"\A\s*(?:Topic|Title)\s*:", re.IGNORECASE),
+    "desc": re.compile(r"\A\s*Description\s*(?::|\n)", re.IGNORECASE),
+    "narr": re.compile(r"\A\s*Narrative\s*(?::|\n)", re.IGNORECASE),
 }
 _SAME: Final = {
-    "number": "num", "docno": "num", "description": "desc", "narrative": "narr", "query": "title", "question": "desc",
-    "text": "",
+    "number": "num", "docno": "num", "id": "num", "qid": "num", "description": "desc", "narrative": "narr", "text": "",
 }  # fmt: skip
+#: The fields that may be a topic's title, description and narrative.
+_TEXTS: Final = (("title", "query", ""), ("desc", "question"), ("narr", "subtopic"))
+_CDATA: Final = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL)
+_XML_MARK: Final = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
 
 
 class FoundTopic(NamedTuple):
@@ -347,120 +373,54 @@ class FoundTopic(NamedTuple):
     repaired: bool
 
 
-def trec_topics(path: Path, *, strict: bool = False) -> Iterator[FoundTopic]:
-    """The topics of a file of `<top>` (or `<DOC>`) records, in order.
+def marked_topics(path: Path, *, xml: bool, strict: bool = False) -> Iterator[FoundTopic]:
+    """The topics of a file of marked-up records, in order.
 
-    A field goes on to the next known tag, to its end tag or to the end of the record; the words "Number:",
-    "Description:", "Narrative:" behind a tag are dropped and lines are joined with a blank. Text of a `<DOC>` outside
-    any field is its title.
+    TREC's `<top>` (or `<DOC>`), with or without end tags; XML of the web tracks (`<topic>` with query and subtopics),
+    of TREC-COVID (query, question, narrative), or `<query>` with an id. A field goes on to the next known tag, to its
+    end tag or to the end of the record; the words "Number:", "Description:", "Narrative:" behind a tag are dropped and
+    lines are joined with a blank. Text outside any field is the title of a record without one.
+
+    Args:
+        xml: records end with an end tag, and other tags and references to characters are no text.
+        strict: raise for bytes that are not UTF-8.
     """
     text, repaired = whole_text(path, strict=strict)
-    starts = list(_RECORD.finditer(text))
+    text = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)
+    text = _CDATA.sub(lambda part: html.escape(part[1]), text) if xml else text
+    starts = next(filter(None, (list(record.finditer(text)) for record in _RECORDS)), [])
     if not starts:
-        raise InputError(
-            "no topics: there is no <top>", "give a TREC topic file, or name its format with ?format=", where=path
-        )
+        remedy = "give a TREC topic file, or name its format with ?format="
+        raise InputError("no topics: there is no <top> or <topic>", remedy, where=path)
     line, counted = 1, 0
     for start, following in zip(starts, [*starts[1:], None], strict=True):
-        stop = len(text) if following is None else following.start()
+        stop, kind = len(text) if following is None else following.start(), start[1]
         line += text.count("\n", counted, start.start())
         counted = start.start()
-        fields = _fields(text[start.end() : stop])
-        number = fields.get("num", "")
+        record = text[start.end() : stop]
+        if xml and not re.search(rf"</(?:\w+:)?{kind}\s*>", record):
+            remedy = "the file is cut off or broken: copy it again"
+            raise InputError(f"a <{kind}> without </{kind}>", remedy, where=path, line=line)
+        fields = _fields(record, kind.lower(), xml=xml)
+        attribute = _NUMBER.search(start[2])
+        number = (attribute[1].strip() if attribute else "") or fields.get("num", "")
         if not number:
-            raise InputError(f"a <{start[1]}> without number", "add <num> to it", where=path, line=line)
+            raise InputError(f"a <{kind}> without number", "add <num> to it", where=path, line=line)
         last = line + text.count("\n", start.start(), stop)
-        title = fields.get("title") or fields.get("", "")
-        topic = Topic(number, title, fields.get("desc", ""), fields.get("narr", ""))
-        yield FoundTopic(topic, line, any(line <= number < last for number in repaired) or last in repaired)
+        title, desc, narr = (next((fields[name] for name in names if name in fields), "") for names in _TEXTS)
+        touched = any(line <= at < last for at in repaired) or last in repaired
+        yield FoundTopic(Topic(number, title, desc, narr), line, touched)
 
 
-def xml_topics(path: Path, *, strict: bool = False) -> Iterator[FoundTopic]:
-    """The topics of an XML file: the web tracks' (query, subtopics), TREC-COVID's (query, question, narrative).
-
-    Every `<topic>` (or `<query>` with an id) is one; its number is the attribute `number`, `id`, `qid` or an element
-    of such a name. The title is `<title>` or `<query>`, the description `<description>` or `<question>`, the narrative
-    `<narrative>` or all `<subtopic>` joined. A topic that holds nothing but text has that as its title.
-    """
-    text, repaired = whole_text(path, strict=strict)
-    if "<!ENTITY" in text:
-        raise InputError("the file defines XML entities", "replace them by their texts", where=path)
-    try:
-        root = ElementTree.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", lambda match: "\n" * match[0].count("\n"), text))
-    except (ElementTree.ParseError, ValueError) as error:
-        line = getattr(error, "position", (None,))[0]
-        raise InputError(
-            f"no well-formed XML ({error})", "correct it, for example write & as &amp;", where=path, line=line
-        ) from error
-    found = [element for element in root.iter() if _local(element) in ("topic", "top")] or [
-        element for element in root.iter() if _local(element) in ("query", "doc") and _number(element)
-    ]
-    if not found:
-        raise InputError(
-            "no topics: there is no <topic>", "give a TREC topic file, or name its format with ?format=", where=path
-        )
-    lines = _lines_of(text, _local(found[0]), len(found))
-    for element, line in zip(found, lines, strict=True):
-        number = _number(element)
-        if not number:
-            raise InputError("a <topic> without number", 'write <topic number="…">', where=path, line=line)
-        yield FoundTopic(_xml_topic(element, number), line, line in repaired)
-
-
-def _fields(record: str) -> dict[str, str]:
+def _fields(record: str, kind: str, *, xml: bool) -> dict[str, str]:
     """The fields of a record by their short names; text outside any field under ""."""
-    fields: dict[str, str] = {}
+    words: dict[str, list[str]] = {}
     name, begin = "", 0
-    for tag in _TAG.finditer(record):
-        _add(fields, name, record[begin : tag.start()])
-        kind = tag["name"].lower()
-        name = "" if tag["end"] else _SAME.get(kind, kind)
-        begin = tag.end()
-        if tag["end"] and kind in ("top", "doc"):
-            return fields
-    _add(fields, name, record[begin:])
-    return fields
-
-
-def _add(fields: dict[str, str], name: str, text: str) -> None:
-    if name in _PREFIXES:
-        text = _PREFIXES[name].sub("", text, count=1) if _PREFIXES[name].match(text) else text
-    text = " ".join(text.split())
-    if text:
-        fields[name] = f"{fields[name]} {text}" if name in fields else text
-
-
-def _local(element: ElementTree.Element) -> str:
-    return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
-
-
-def _number(element: ElementTree.Element) -> str:
-    for name in ("number", "num", "id", "qid", "topic_id"):
-        if value := element.get(name, "").strip():
-            return value
-    return _child_text(element, ("number", "num", "qid", "id", "docno"))
-
-
-def _xml_topic(element: ElementTree.Element, number: str) -> Topic:
-    title = _child_text(element, ("title",)) or _child_text(element, ("query",))
-    description = _child_text(element, ("description", "desc")) or _child_text(element, ("question",))
-    narrative = _child_text(element, ("narrative", "narr")) or _child_text(element, ("subtopic",))
-    return Topic(number, title or ("" if len(element) else _words(element)), description, narrative)
-
-
-def _child_text(element: ElementTree.Element, names: tuple[str, ...]) -> str:
-    return " ".join(filter(None, (_words(child) for child in element if _local(child) in names)))
-
-
-def _words(element: ElementTree.Element) -> str:
-    return " ".join("".join(element.itertext()).split())
-
-
-def _lines_of(text: str, name: str, count: int) -> list[int]:
-    """The lines of the opening tags; ElementTree does not keep them. Tags in comments make the count differ: then 1."""
-    lines, line, counted = [], 1, 0
-    for tag in re.finditer(rf"<(?:\w+:)?{name}\b", text, re.IGNORECASE):
-        line += text.count("\n", counted, tag.start())
-        counted = tag.start()
-        lines.append(line)
-    return lines if len(lines) == count else [1] * count
+    for tag in [*_TAG.finditer(record), None]:
+        text = record[begin : len(record) if tag is None else tag.start()]
+        text = _PREFIXES[name].sub("", text) if name in _PREFIXES else text
+        words.setdefault(name, []).extend((html.unescape(_XML_MARK.sub("", text)) if xml else text).split())
+        if tag is None or (tag["end"] and tag["name"].lower() == kind):
+            break
+        name, begin = "" if tag["end"] else _SAME.get(tag["name"].lower(), tag["name"].lower()), tag.end()
+    return {name: " ".join(parts) for name, parts in words.items() if parts}

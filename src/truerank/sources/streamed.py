@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 
-from truerank.sources import hub, irds
+from truerank.sources import compressed, hub, irds
 from truerank.sources.blocks import SourceCounts
 from truerank.sources.grammar import SourceSpec
 
@@ -43,13 +46,18 @@ class StreamedSource(ABC):
             identity = irds.fingerprint(self.spec.location)
         elif self.spec.scheme == "hf":
             identity = hub.fingerprint(self.spec)
+        elif compressed.is_folder(path := self.spec.path):
+            together, files = hashlib.sha256(), self._files()
+            for file in files:
+                together.update(f"{file.relative_to(path).as_posix()}\n{compressed.fingerprint(file)}\n".encode())
+            identity = f"sha256:{together.hexdigest()};files={len(files)}"
         else:
-            identity = self._file_fingerprint()
+            identity = compressed.fingerprint(path)
         return identity + "".join(f";{key}={value}" for key, value in self._reading().items() if value)
 
     @abstractmethod
-    def _file_fingerprint(self) -> str:
-        """The identity of a file or folder."""
+    def _files(self) -> Sequence[Path]:
+        """The files that are read of a folder."""
 
     def _reading(self) -> dict[str, str | None]:
         """What decides how the same bytes are read."""

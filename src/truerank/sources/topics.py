@@ -13,18 +13,21 @@ from truerank.records import Topic
 from truerank.sources import columns, compressed, formats, grammar, hub, irds, query_files
 from truerank.sources.blocks import RawBlock, SourceCounts
 from truerank.sources.grammar import SourceSpec
-from truerank.sources.lines import line_blocks, numbered_lines
+from truerank.sources.lines import numbered_lines
 from truerank.sources.qrels import read_qrels
-from truerank.sources.query_files import as_text, file_queries, well_formed
+from truerank.sources.query_files import as_text, file_queries, header_fields, keyed, well_formed
 from truerank.sources.rows import Row, rows
 from truerank.sources.sharing import shared_stream
 from truerank.text.normalising import normalise
 
-_TITLES: Final = ("title", "topic_title", *columns.TEXT_NAMES)
-_DESCRIPTIONS: Final = ("description", "desc", "question")
-_NARRATIVES: Final = ("narrative", "narr")
-_VARIANTS: Final = ("variants", "query_variants")
-_IDS: Final = ("_id", "topic_id", "topic", "number", "query_id", "query-id", "qid", "queryid", "question_id", "id")
+#: What the columns of topics are called; the title is what `#column` chooses.
+_FIELDS: Final = {
+    "title": ("title", "topic_title", *columns.TEXT_NAMES),
+    "id": ("_id", "topic_id", "topic", "number", "query_id", "query-id", "qid", "queryid", "question_id", "id"),
+    "description": ("description", "desc", "question"),
+    "narrative": ("narrative", "narr"),
+    "variants": ("variants", "query_variants"),
+}
 
 
 @dataclass(frozen=True)
@@ -174,20 +177,13 @@ def _from_file(spec: SourceSpec, strict: bool) -> Iterator[_Found | int]:
     if form in ("qrels", "run"):
         raise InputError(f"a {form} file holds no topics", "give the file of the topics", where=path)
     if form in ("trec", "xml"):
-        read = query_files.trec_topics if form == "trec" else query_files.xml_topics
-        return (_Found(*found) for found in read(path, strict=strict))
+        return (_Found(*found) for found in query_files.marked_topics(path, xml=form == "xml", strict=strict))
     if form == "beir":
         return _from_beir(path, spec.column, strict)
-    if form == "qna" or (form in ("tsv", "lines") and not _has_header(path)):
+    if form == "qna" or (form in ("tsv", "lines") and not {"title", "id"} <= header_fields(path, _FIELDS).keys()):
         single = spec.format == "lines"
         return _from_blocks(file_queries(path, form, spec.column, single=single, strict=strict))
     return _from_rows(rows(path, "tsv" if form == "lines" else form, strict=strict), spec.column, path)
-
-
-def _has_header(path: Path) -> bool:
-    lines = next(line_blocks(path)).lines
-    names = [name.strip() for name in lines[0].split("\t")]
-    return len(names) > 1 and columns.named(names, _TITLES) is not None and columns.named(names, _IDS) is not None
 
 
 def _from_blocks(blocks: Iterable[RawBlock]) -> Iterator[_Found | int]:
@@ -208,47 +204,23 @@ def _from_beir(folder: Path, column: str | None, strict: bool) -> Iterator[_Foun
             yield found
 
 
-class _Keys(NamedTuple):
-    """The keys of the records of topics; None for what they lack."""
-
-    identifier: str | None
-    title: str | None
-    description: str | None
-    narrative: str | None
-    variants: str | None
-
-
 def _from_rows(records: Iterable[Row], column: str | None, where: Path | str) -> Iterator[_Found | int]:
     first: Row | None = None
     usable = False
-    for row in records:
+    for row, keys in keyed(records, partial(columns.fields, wanted=_FIELDS, column=column)):
         first = first or row
-        keys = _keys(row.values, column)
-        texts = [_text(row.values, key) for key in (keys.title, keys.description, keys.narrative)]
+        texts = [_text(row.values, keys.get(field)) for field in ("title", "description", "narrative")]
         if all(text is None for text in (texts[:1] if column else texts)):
             yield 1
             continue
         usable = True
-        identifier = query_files.identifier_of(row, keys.identifier)
+        identifier = query_files.identifier_of(row, keys.get("id"))
         title, description, narrative = (query_files.well_formed((text or "").strip()) for text in texts)
-        variants = _variants(row.values, keys.variants)
+        variants = _variants(row.values, keys.get("variants"))
         topic = Topic(query_files.well_formed(identifier), title, description, narrative, variants)
         yield _Found(topic, row.line, int(row.repaired))
     if first is not None and not usable:
         raise columns.no_column(list(first.values), column, "a topic's title", where, first.line)
-
-
-def _keys(values: Mapping[str, Any], column: str | None) -> _Keys:
-    names = list(values)
-    title = columns.named(names, _TITLES) if column is None else columns.chosen(names, column)
-    description = columns.named(names, [name for name in _DESCRIPTIONS if name != (title or "").lower()])
-    return _Keys(
-        columns.named(names, _IDS),
-        title,
-        description,
-        columns.named(names, _NARRATIVES),
-        columns.named(names, _VARIANTS),
-    )
 
 
 def _text(values: Mapping[str, Any], key: str | None) -> str | None:

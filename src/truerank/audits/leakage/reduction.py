@@ -168,7 +168,7 @@ def _write(spec: SourceSpec, topics: TopicSet, removed: frozenset[str], target: 
 def _write_marked(path: Path, form: str, removed: frozenset[str], target: Target) -> None:
     """TREC topics and XML: the bytes of the records that stay, and all that stands between them."""
     content = b"".join(compressed.chunks(path))
-    found = list(query_files.trec_topics(path) if form == "trec" else query_files.xml_topics(path))
+    found = list(query_files.marked_topics(path, xml=form == "xml"))
     spans = _trec_spans(content) if form == "trec" else _xml_spans(content)
     if len(spans) != len(found):
         raise InputError("the topics cannot be told apart", "convert them to TSV", where=path)

@@ -114,7 +114,7 @@ def clean_examples(
     source = open_examples(spec, roles=named and named.replace(", ", ","), texts=by_id, strict=rules.strict)
     leaking = LeakingExamples.of(leaks)
     dropped, lost, read, seen = [], [], 0, set[str]()
-    for line, example_id, texts in source.records():
+    for line, example_id, texts, _ in source.records():
         read += 1
         keys = {(role, normalise(text)) for role, text in texts}
         reasons = leaking.reasons(keys)
