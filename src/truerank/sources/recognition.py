@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import polars as pl
 
 from truerank.errors import InputError, TwoReadingsError
-from truerank.loading import decimal_number, json_file, load_json, whole_number
+from truerank.loading import json_file, load_json, whole_number
 from truerank.sources import compressed, formats, golden_words
 from truerank.sources.folders import FolderContent, folder_content
 from truerank.sources.golden import GoldenTable, merged_tables, read_golden
@@ -47,7 +47,6 @@ from truerank.sources.golden_shapes import unfolded
 from truerank.sources.golden_words import called
 from truerank.sources.grammar import parse, unique_names
 from truerank.sources.labels import read_labels
-from truerank.sources.lines import numbered_lines
 from truerank.sources.mteb_results import counted_splits, is_mteb_result, read_mteb_results, task_scores
 from truerank.sources.notebook import source_of
 from truerank.sources.qrels import qrel_frames
@@ -74,7 +73,6 @@ _NAMED: Final = 6
 _COUNTED: Final = "test counts before dev where both systems have them, train only where there is no other"
 _RUN: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+\s+[-+]?(?:[-+.\deE]+|(?i:nan|inf|infinity))(\s+\S.*)?")
 _QREL: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+(\.\d+)?")
-_DECIMALS: Final = re.compile(r".*\s\d+\.\d+")
 _BEIR_QREL: Final = re.compile(r"\S+\t\S+\t-?\d+")
 _TEXT_LINE: Final = re.compile(r"\S+\t[^\t]*[^\W\d][^\t]*")
 _SHARE: Final = 0.9
@@ -455,10 +453,9 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
     plain = [line for line in lines if not line.startswith("#")]
     if not plain:
         return None
-    decimals = any(map(_DECIMALS.fullmatch, plain))
     if plain[0].split("\t")[:2] == ["query-id", "corpus-id"]:
         why = "the columns query-id, corpus-id and score of BEIR"
-        return _graded(path, why) if decimals else Reading(str(path), "judgments", why)
+        return Reading(str(path), "judgments", why)
 
     def share(pattern: re.Pattern[str]) -> float:
         return sum(pattern.fullmatch(line.strip()) is not None for line in plain) / len(plain)
@@ -466,14 +463,13 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
     found: Reading | None = None
     if share(_QREL) >= _SHARE:
         why = "lines of topic, 0, document and grade"
-        found = _graded(path, why) if decimals else Reading(str(path), "judgments", why)
+        found = Reading(str(path), "judgments", why)
     elif share(_RUN) >= _SHARE:
         why = "lines of topic, Q0, document, rank, score and tag"
-        commented = len(plain) < len(lines)
-        found = Reading(str(path), "run", why, numbers=_of_commented_run(path) if commented else None)
+        found = Reading(str(path), "run", why)
     elif share(_BEIR_QREL) == 1 and _counts_up(plain):
         why = "lines of topic, document and rank, as for MS MARCO"
-        found = Reading(str(path), "run", why, numbers=_of_ranks(path))
+        found = Reading(str(path), "run", why)
     elif len(plain) > 1 and share(_TEXT_LINE) == 1 and (words := _words_by_id(plain)):
         why = f"lines of id and text without a header, {words:.0f} words each"
         found = Reading(str(path), "documents" if words >= _DOCUMENT_WORDS else "questions", why)
@@ -491,54 +487,11 @@ def _words_by_id(lines: Sequence[str]) -> float:
     return mean(counts) if mean(count > 1 for count in counts) > _SHARE / 2 else 0.0
 
 
-def _of_commented_run(path: Path) -> Mapping[str, Mapping[str, float]]:
-    """A run with lines that begin with "#", which the form of TREC does not have."""
-    found: dict[str, dict[str, float]] = {}
-    for number, line, _ in numbered_lines(path):
-        cells = line.split()
-        if not cells or (cells[0].startswith("#") and not _RUN.fullmatch(line.strip())):
-            continue
-        if not _RUN.fullmatch(line.strip()):
-            fault = "a line that is not topic, Q0, document, rank, score and tag"
-            raise InputError(fault, "correct it", where=path, line=number)
-        own = found.setdefault(cells[0], {})
-        if cells[2] in own:
-            raise InputError(f"document {cells[2]} appears twice", "keep one of its lines", where=path, line=number)
-        own[cells[2]] = float(cells[4])
-    return found
-
-
-def _graded(path: Path, why: str) -> Reading:
-    """Judgments with decimals in their grades, as whole numbers."""
-    found: dict[str, dict[str, float]] = {}
-    for number, line, _ in numbered_lines(path):
-        cells = line.split("\t") if "\t" in line else line.split()
-        if (grade := decimal_number(cells[-1].strip()) if len(cells) in (3, 4) else None) is not None:
-            own = found.setdefault(whole(cells[0]), {})
-            own[whole(cells[-2])] = max(grade, own.get(whole(cells[-2]), grade))
-        elif line.strip() and number > 1:
-            raise InputError("a line that is not topic, document and grade", "correct it", where=path, line=number)
-    numbers, remark = whole_grades(found)
-    return Reading(str(path), "judgments", f"{why}; {remark}" if remark else why, numbers=numbers)
-
-
 def _counts_up(lines: Sequence[str]) -> bool:
     """Whether the last column of the first topic is 1, 2, 3 and so on."""
     rows = [line.split() for line in lines]
     first = [whole_number(row[2]) for row in rows if row[0] == rows[0][0]]
     return len(first) > _FEWEST_RANKS and first == list(range(1, len(first) + 1))
-
-
-def _of_ranks(path: Path) -> Mapping[str, Mapping[str, float]]:
-    found: dict[str, dict[str, float]] = {}
-    for number, line, _ in numbered_lines(path):
-        cells = line.split()
-        if not cells:
-            continue
-        if len(cells) != 3 or not (rank := whole_number(cells[2])):
-            raise InputError("a line that is not topic, document and rank", "correct it", where=path, line=number)
-        found.setdefault(cells[0], {})[cells[1]] = 1 / rank
-    return found
 
 
 def _records(path: Path, sample: Sequence[str]) -> Reading | None:
