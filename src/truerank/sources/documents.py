@@ -22,7 +22,7 @@ from truerank.sources import columns, compressed, formats, grammar, hub, irds
 from truerank.sources.blocks import SourceCounts
 from truerank.sources.distinct import IdWindow
 from truerank.sources.grammar import SourceSpec
-from truerank.sources.lines import LineBlock, block_of, byte_blocks, line_blocks, line_ends, whole_text
+from truerank.sources.lines import LineBlock, block_of, byte_blocks, line_blocks, line_ends
 from truerank.sources.markup import html_text, is_html, trec_document
 from truerank.sources.query_files import as_text, header_fields, identifier_of, keyed, well_formed
 from truerank.sources.rows import Row, json_row, parquet_columns, parquet_frames, rows, saved_files
@@ -421,6 +421,7 @@ _TABLE_ENDINGS: Final = frozenset({".jsonl", ".ndjson", ".tsv", ".csv", ".parque
 _COMPRESSED: Final = frozenset({".gz", ".zst", ".bz2", ".xz"})
 _PAGES: Final = frozenset({".html", ".htm", ".xhtml"})
 _TAR_MAGIC: Final = slice(257, 262)
+_BOM: Final = b"\xef\xbb\xbf"
 _LARGEST: Final = 1 << 28
 
 
@@ -463,9 +464,9 @@ def file_documents(path: Path, form: str, column: str | None = None, *, strict: 
     if form == "tar":
         return _in_archive(path, column, strict)
     if form == "html":
-        return iter([_page(path, path.name, *whole_text(path, strict=strict))])
+        return iter([_page(path, line_blocks(path, strict=strict))])
     if form == "trec":
-        return _trec(trec_records(path, strict=strict), path)
+        return _trec(path, line_blocks(path, strict=strict))
     return _in_table(path, form, column, strict)
 
 
@@ -499,12 +500,17 @@ def _in_folder(path: Path, column: str | None, strict: bool) -> FoundStream:
     start = compressed.head(path)
     if _is_tar(start, path.name) or _ending(path.name) in _TABLE_ENDINGS or start.startswith(b"PAR1"):
         return file_documents(path, document_form(path), column, strict=strict)
-    text = start.decode("latin-1")
+    return _texts(path, start, line_blocks(path, strict=strict))
+
+
+def _texts(path: Path, start: bytes, blocks: Iterable[LineBlock]) -> FoundStream:
+    """The documents of a text that is no table, which begins with some bytes."""
+    text = start.removeprefix(_BOM).decode("latin-1")
     if formats.is_trec_document(text):
-        return _trec(trec_records(path, strict=strict), path)
+        return _trec(path, blocks)
     if not is_html(text) and _ending(path.name) not in _PAGES:
         formats.refuse_binary(start, path)
-    return iter([_page(path, path.name, *whole_text(path, strict=strict))])
+    return iter([_page(path, blocks)])
 
 
 def _in_archive(path: Path, column: str | None, strict: bool) -> FoundStream:
@@ -539,25 +545,21 @@ def _member(path: Path, content: io.BufferedReader, size: int, column: str | Non
             for found in _in_folder(copy, column, strict):
                 yield found if isinstance(found, int) else found._replace(where=path)
         return
-    block = block_of(1, content.read().removeprefix(b"\xef\xbb\xbf"), path, strict=strict)
-    if formats.is_trec_document(block.text):
-        yield from _trec(trec_records(path, blocks=[block]), path)
-        return
-    if not is_html(block.text) and _ending(path.name) not in _PAGES:
-        formats.refuse_binary(block.text[: compressed.HEAD_SIZE].encode("latin-1", "replace"), path)
-    yield _page(path, path.name, block.text, block.repaired)
+    data = content.read().removeprefix(_BOM)
+    yield from _texts(path, data[: compressed.HEAD_SIZE], [block_of(1, data, path, strict=strict)])
 
 
-def _page(path: Path, name: str, text: str, repaired: Iterable[int]) -> FoundDocument:
+def _page(path: Path, blocks: Iterable[LineBlock]) -> FoundDocument:
     """A file that is one document: a page, or plain text."""
-    touched = any(True for _ in repaired)
-    if _ending(name) in _PAGES or is_html(text):
-        return FoundDocument(html_text(text)._replace(doc_id=_stem(name)), path, 1, touched)
-    return FoundDocument(Document(_stem(name), body=text.strip()), path, 1, touched)
+    lines, name = list(blocks), path.name
+    text = "\n".join(block.text for block in lines)
+    page = _ending(name) in _PAGES or is_html(text)
+    document = html_text(text)._replace(doc_id=_stem(name)) if page else Document(_stem(name), body=text.strip())
+    return FoundDocument(document, path, 1, any(block.repaired for block in lines))
 
 
-def _trec(records: Iterator[TrecRecord], path: Path) -> FoundStream:
-    for record in records:
+def _trec(path: Path, blocks: Iterable[LineBlock]) -> FoundStream:
+    for record in trec_records(path, blocks):
         found = trec_document(record.text)
         if not found.doc_id:
             raise InputError("a <DOC> without <DOCNO>", "give it a number", where=path, line=record.line)
@@ -626,17 +628,11 @@ class TrecRecord(NamedTuple):
     repaired: bool
 
 
-def trec_records(
-    path: Path, *, strict: bool = False, blocks: Iterable[LineBlock] | None = None
-) -> Iterator[TrecRecord]:
-    """The records of a file of `<DOC>` records, compressed or not.
-
-    Args:
-        strict: raise for bytes that are not UTF-8.
-    """
+def trec_records(path: Path, blocks: Iterable[LineBlock]) -> Iterator[TrecRecord]:
+    """The `<DOC>` records in the lines of a file."""
     held, line = "", 1
     repaired: set[int] = set()
-    for block in line_blocks(path, strict=strict) if blocks is None else blocks:
+    for block in blocks:
         held = f"{held}\n{block.text}" if held else block.text
         if not repaired and not held.strip():
             continue
