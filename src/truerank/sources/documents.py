@@ -7,7 +7,6 @@ import re
 import tarfile
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path, PurePosixPath
@@ -260,34 +259,29 @@ class DocumentSource(StreamedSource):
         Raises:
             InputError: a fault in the source, with file and line; no document in it at all.
         """
-        self._counts = SourceCounts()
-        window = IdWindow()
-        stream = self._found()
-        while taken := list(islice(stream, size)):
-            found = [item for item in taken if not isinstance(item, int)]
-            skipped = sum(item for item in taken if isinstance(item, int))
-            self._counts = replace(
-                self._counts, read=self._counts.read + skipped, skipped=self._counts.skipped + skipped
-            )
+        self._counts, window = SourceCounts(), IdWindow()
+        for found, skipped in self._blocks(size):
+            self._counts += SourceCounts(read=skipped, skipped=skipped)
             if kept := self._checked(found, window):
                 yield kept
-        if not self._counts.read:
-            raise InputError("no documents in it", "give a source that holds some", where=self.spec.location)
 
-    def records(self, size: int = _BLOCK) -> Iterator[list[FoundDocument]]:
+    def records(self) -> Iterator[list[FoundDocument]]:
         """Every document as it is in the source, with its place: empty ones and repeated ids, too.
 
         Raises:
             InputError: a fault in the source, with file and line; no document in it at all.
         """
+        return (found for found, _ in self._blocks(_BLOCK) if found)
+
+    def _blocks(self, size: int) -> Iterator[tuple[list[FoundDocument], int]]:
+        """The documents, and how many records were skipped between them."""
         stream, read = self._found(), 0
         while taken := list(islice(stream, size)):
             found = [item for item in taken if not isinstance(item, int)]
             read += len(found)
-            if found:
-                yield found
+            yield found, sum(item for item in taken if isinstance(item, int))
         if not read:
-            raise InputError("no documents in it", "give a source that holds some", where=self.spec.location)
+            raise self._nothing("documents")
 
     def ids(self) -> Iterator[str]:
         """The ids of `records`; of plain lines of JSON, no more is made.
@@ -295,7 +289,7 @@ class DocumentSource(StreamedSource):
         Raises:
             InputError: as for `records`.
         """
-        return chain.from_iterable(ids for ids, _ in self._by_ids(None))
+        return chain.from_iterable(ids for ids, _ in self._by_ids(()))
 
     def chosen(self, wanted: Collection[str]) -> Iterator[Document]:
         """The documents of `records` with some ids; of plain lines of JSON, no others are made.
@@ -303,26 +297,27 @@ class DocumentSource(StreamedSource):
         Raises:
             InputError: as for `records`.
         """
-        return chain.from_iterable(documents for _, documents in self._by_ids(frozenset(wanted)))
+        return chain.from_iterable(documents for _, documents in self._by_ids(wanted))
 
-    def _by_ids(self, wanted: frozenset[str] | None) -> Iterator[tuple[list[str], list[Document]]]:
-        """The ids of `records`, block by block, and the documents with wanted ones."""
-        read = 0
-        for block in _plain_blocks(self.spec.path) if self._form in ("jsonl", "beir") else ():
-            ids = block.ids(self.spec.column)
-            if not ids:
+    def _by_ids(self, wanted: Collection[str]) -> Iterator[tuple[list[str], list[Document]]]:
+        """The ids of `records`, some at a time, and the documents with wanted ones."""
+        read, column = 0, self.spec.column
+        path = self._files()[0] if self._form == "beir" else self.spec.path
+        for first, data in byte_blocks(path, _AT_ONCE) if self._form in ("jsonl", "beir") else ():
+            if not (ids := _plain_ids(data, column)):
                 break
-            yield ids, [] if wanted is None else block.documents(ids, wanted, self.spec.column)
+            places = [place for place, one in enumerate(ids) if one in wanted]
+            lines = block_of(first, data, path).lines if places else []
+            chosen = documents_of_rows((json_row(lines[at], path, first + at) for at in places), column, path)
+            yield ids, [one.document for one in chosen if not isinstance(one, int)]
             read += len(ids)
         else:
             if read:
                 return
-        for records in self.records():
-            # What was read so far came as plain lines.
-            left = [record.document for record in records[min(read, len(records)) :]]
-            read -= min(read, len(records))
-            chosen = [] if wanted is None else [document for document in left if document.doc_id in wanted]
-            yield [document.doc_id for document in left], chosen
+        # What was read so far came as plain lines.
+        left = (record.document for record in islice(chain.from_iterable(self.records()), read, None))
+        while documents := list(islice(left, _BLOCK)):
+            yield [one.doc_id for one in documents], [one for one in documents if one.doc_id in wanted]
 
     def _checked(self, found: list[FoundDocument], window: IdWindow) -> list[Document]:
         documents = [item.document for item in found]
@@ -339,14 +334,8 @@ class DocumentSource(StreamedSource):
             )
         left_out = set(repeats.tolist())
         empty = {i for i, one in enumerate(documents) if not (normalise(one.title) or normalise(one.body))} - left_out
-        counts = self._counts
-        self._counts = replace(
-            counts,
-            read=counts.read + len(found),
-            empty=counts.empty + len(empty),
-            repaired=counts.repaired + sum(item.repaired for item in found),
-            repeated=counts.repeated + len(left_out),
-        )
+        repaired = sum(item.repaired for item in found)
+        self._counts += SourceCounts(len(found), len(empty), repaired, repeated=len(left_out))
         if not self._keep_empty:
             left_out |= empty
         return [one for i, one in enumerate(documents) if i not in left_out] if left_out else documents
@@ -365,45 +354,25 @@ class DocumentSource(StreamedSource):
         return saved_files(self.spec.path) if self._form == "saved" else folder_files(self.spec.path, self._form)
 
 
-def _plain_blocks(path: Path) -> Iterator[_PlainBlock]:
-    file = cast(Path, formats.corpus_file(path)) if compressed.is_folder(path) else path
-    return (_PlainBlock(file, first, data) for first, data in byte_blocks(file, _AT_ONCE))
-
-
-class _PlainBlock(NamedTuple):
-    """Lines of JSON, and the number of the first one."""
-
-    path: Path
-    first: int
-    data: bytes
-
-    def ids(self, column: str | None) -> list[str]:
-        """The id of each line; none where a line lacks an id or a text, or may not be what it seems."""
-        try:
-            frame = pl.read_ndjson(self.data, infer_schema_length=None)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            return []
-        keys = _keys(frame.columns, column)
-        lines = line_ends(self.data) + (not self.data.endswith(b"\n"))
-        if not {"id", "body"} <= keys.keys() or "data" in frame.columns or len(frame) != lines:
-            return []
-        ids, bodies = frame[keys["id"]], frame[keys["body"]]
-        texts = bodies.dtype == pl.String and ids.dtype in (pl.String, pl.Int64)
-        if not texts or ids.null_count() or bodies.null_count():
-            return []
-        ids = ids.cast(pl.String)
-        # All values become texts here, and of a name that comes twice another value counts.
-        once = self.data.count(f'"{keys["id"]}"'.encode()) == lines
-        changed = ids.str.contains(_CHANGED).any() or bodies.str.contains(_NO_TEXT).any()
-        return ids.to_list() if once and not changed else []
-
-    def documents(self, ids: Sequence[str], wanted: frozenset[str], column: str | None) -> list[Document]:
-        """Those of wanted lines."""
-        places = [place for place, one in enumerate(ids) if one in wanted]
-        lines = block_of(self.first, self.data, self.path).lines if places else []
-        given = (json_row(lines[place], self.path, self.first + place) for place in places)
-        found = documents_of_rows(given, column, self.path)
-        return [one.document for one in found if not isinstance(one, int)]
+def _plain_ids(data: bytes, column: str | None) -> list[str]:
+    """The id of each line of JSON; none where a line lacks an id or a text, or may not be what it seems."""
+    try:
+        frame = pl.read_ndjson(data, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return []
+    keys = _keys(frame.columns, column)
+    lines = line_ends(data) + (not data.endswith(b"\n"))
+    if not {"id", "body"} <= keys.keys() or "data" in frame.columns or len(frame) != lines:
+        return []
+    ids, bodies = frame[keys["id"]], frame[keys["body"]]
+    texts = bodies.dtype == pl.String and ids.dtype in (pl.String, pl.Int64)
+    if not texts or ids.null_count() or bodies.null_count():
+        return []
+    ids = ids.cast(pl.String)
+    # All values become texts here, and of a name that comes twice another value counts.
+    once = data.count(f'"{keys["id"]}"'.encode()) == lines
+    changed = ids.str.contains(_CHANGED).any() or bodies.str.contains(_NO_TEXT).any()
+    return ids.to_list() if once and not changed else []
 
 
 #: Bytes of lines that are looked at together; values that may be no texts, and ids that are written otherwise then.
