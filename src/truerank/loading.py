@@ -92,17 +92,25 @@ def load_json(
         data: the text; bytes are UTF-8, perhaps with a byte order mark.
     """
     text = _decoded(data, place, LARGEST, line) if isinstance(data, bytes) else data
+    return load_json_at(text, None, place, line=line, remedy=remedy, strict=strict)[0]
+
+
+def load_json_at(
+    text: str, start: int | None, place: str | Path, *, line: int | None, remedy: str = _REMEDY, strict: bool = False
+) -> tuple[Any, int]:
+    """The value that begins at a position of a text (None: that the text is), and where it ends."""
+    decoder = _STRICT if strict else _JSON
     try:
-        value = (_STRICT if strict else _JSON).decode(text)
+        value, end = (decoder.decode(text), len(text)) if start is None else decoder.raw_decode(text, start)
     except json.JSONDecodeError as error:
         raise InputError(f"no valid JSON ({error.msg})", remedy, where=place, line=line or error.lineno) from error
     except ValueError as error:
         raise InputError(f"no valid JSON ({error})", remedy, where=place, line=line) from error
     except RecursionError as error:
         raise _too_deep("JSON", remedy, place, line) from error
-    if text.count("[") + text.count("{") > _DEEPEST and _is_deep(value):
+    if text.count("[", start, end) + text.count("{", start, end) > _DEEPEST and _is_deep(value):
         raise _too_deep("JSON", remedy, place, line)
-    return value
+    return value, end
 
 
 def load_yaml(
@@ -117,7 +125,7 @@ def load_yaml(
     """
     import yaml
 
-    text = _small(data, place, most)
+    text = _decoded(data, place, most)
     loader = None
     try:
         loader = yaml.SafeLoader(text)
@@ -170,7 +178,7 @@ def load_toml(data: bytes | str, place: str | Path, *, remedy: str = _REMEDY) ->
     Args:
         data: the text; bytes are UTF-8, perhaps with a byte order mark.
     """
-    text = _small(data, place)
+    text = _decoded(data, place, _LARGEST_SETTINGS)
     if chain := _CHAIN.search(text):
         raise _too_deep("TOML", remedy, place, text.count("\n", 0, chain.start()) + 1)
     try:
@@ -230,10 +238,12 @@ _JSON: Final = json.JSONDecoder(parse_int=_whole)
 _STRICT: Final = json.JSONDecoder(parse_int=_whole, object_pairs_hook=_unique, parse_constant=_refused)
 
 
-def _decoded(content: bytes, place: str | Path, most: int, line: int | None = None) -> str:
+def _decoded(content: bytes | str, place: str | Path, most: int, line: int | None = None) -> str:
     if len(content) > most:
         raise InputError(f"more than {most >> 20 or most >> 10} {'MiB' if most >> 20 else 'KiB'}",
                          "make it smaller, or give another file", where=place, line=line)  # fmt: skip
+    if isinstance(content, str):
+        return content
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -242,18 +252,8 @@ def _decoded(content: bytes, place: str | Path, most: int, line: int | None = No
         raise InputError(fault, "save it as UTF-8", where=place, line=where) from error
 
 
-def _small(data: bytes | str, place: str | Path, most: int = _LARGEST_SETTINGS) -> str:
-    """A text, if it is short enough for the slow parsers."""
-    if isinstance(data, bytes):
-        return _decoded(data, place, most)
-    if len(data) > most:
-        raise InputError(f"more than {most >> 10} KiB", "make it smaller", where=place)
-    return data
-
-
 def _too_deep(kind: str, remedy: str, place: str | Path, line: int | None) -> InputError:
-    fault = f"no valid {kind} (nested more than {_DEEPEST} deep)"
-    return InputError(fault, remedy, where=place, line=line)
+    return InputError(f"no valid {kind} (nested more than {_DEEPEST} deep)", remedy, where=place, line=line)
 
 
 def _inside(values: Iterable[Any]) -> list[Any]:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from truerank.errors import InputError
-from truerank.sources import annotation_logs, compressed, rows
+from truerank.sources import compressed, rows
 from truerank.sources.annotation_logs import Annotation, ShownPassage, open_annotations
 
 TEXTS = ['a "quote" and {brackets]', 'back\\slash \\" end', 'café ]}, "7": [', "日本\n\ttab"]
@@ -108,18 +108,12 @@ def test_logs_of_ones_own(tmp_path: Path) -> None:
     assert log.counts.examples["no-type"] == ("7",)
 
 
-@pytest.mark.parametrize("ahead", [2, 4096])
-def test_columns_in_other_orders_and_with_holes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead: int) -> None:
+def test_columns_with_holes(tmp_path: Path) -> None:
     rows = example(40)
     expected = {one.query_id: one for one in wanted(rows)}
     drop = {"query_id": {3}, "query": {4}, "query_type": {5, 6}, "answers": {7}, "passages": {8, 39}}
-    columns = qna(rows, drop=drop)
-    # The worst order for a reader that walks through the columns side by side.
-    columns["query"] = dict(reversed(columns["query"].items()))
-    columns["answers"] = dict(sorted(columns["answers"].items(), key=lambda item: int(item[0]) * 5 % 7))
     path = tmp_path / "q.json"
-    path.write_text(json.dumps(columns))
-    monkeypatch.setattr(annotation_logs, "_AHEAD", ahead)
+    path.write_text(json.dumps(qna(rows, drop=drop)))
     log = open_annotations(str(path))
     found = {one.query_id: one for one in log}
     assert set(found) == (set(expected) - {"1003"}) | {"key-3"}
@@ -133,6 +127,24 @@ def test_columns_in_other_orders_and_with_holes(tmp_path: Path, monkeypatch: pyt
     counted = dict(log.counts.faults)
     assert counted.pop("answer-without-selection", 0) == sum(bool(expected[str(1000 + i)].answers) for i in (8, 39))
     assert counted == {"no-query-id": 1, "no-query": 1, "no-type": 2, "no-answers": 1, "nothing-shown": 2}
+
+
+def test_columns_in_any_one_order(tmp_path: Path) -> None:
+    rows = example(40)
+    columns = {name: dict(reversed(column.items())) for name, column in qna(rows).items()}
+    path = tmp_path / "q.json"
+    path.write_text(json.dumps(columns))
+    assert list(open_annotations(str(path))) == wanted(rows)[::-1]
+    columns["query"] = dict(reversed(columns["query"].items()))
+    path.write_text(json.dumps(columns))
+    with pytest.raises(InputError, match="columns in different orders"):
+        list(open_annotations(str(path)))
+    # A record that a column lacks has its place where the keys ascend.
+    del columns["query"]["7"]
+    columns["query"] = dict(reversed(columns["query"].items()))
+    path.write_text(json.dumps(columns))
+    with pytest.raises(InputError, match="columns in different orders"):
+        list(open_annotations(str(path)))
 
 
 def test_faults_of_passages_and_queries(tmp_path: Path) -> None:
@@ -166,7 +178,11 @@ def test_faults_of_passages_and_queries(tmp_path: Path) -> None:
     [
         ('{"query": {"0": "a"}, "query_id": {"0": 1}}', "no column 'passages'"),
         ('{"passages": {"0": [{"is_selected": 1, "passage_text": "a", "url": "u"}', "cut off"),
-        ('{"passages": {"0": [1, 2}, "query": {"0": "a"}}', "the file ends"),
+        ('{"passages": {"0": [1, 2}, "query": {"0": "a"}}', "no valid JSON"),
+        ('{"passages": {"0": []}, "query": {"0": "a"}} {}', "the end of the file expected"),
+        ('{"passages": {"0": []}, "query": {"0": "a"}, "other": {"0": 1', "the file ends"),
+        ('{"passages": {"0": []}, "query": 1}', "'query' is not a table"),
+        ('{"passages": {"0": []}, "query": {"a": "x", "b": "y"}}', "columns in different orders"),
         ('{"passages": {"0": [1 2]}, "query": {"0": "a"}}', "no valid JSON"),
         ('{"query_id": 1, "query": "a"}\n', "no column 'shown'"),
     ],
@@ -203,13 +219,9 @@ def test_columns_are_found_and_read_whatever_they_hold(
     path.write_text(json.dumps(columns, ensure_ascii=plain, indent=None if plain else 1), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compressed, "_CHUNK", size)
-        patch.setattr(rows, "_PIECE", size)
-        patch.setattr(rows, "_WORTH_A_LEAP", 2)
-        patch.setattr(rows, "_SOON", 1)
-        places = rows.member_places(path)
         found = {
-            name: {one.key: one.value for one in rows.parsed_at(path, place, strict=True)}
-            for name, place in places.items()
+            name: {row.values["key"]: row.values[name] for row in rows.column_rows(path, [name], [name], strict=True)}
+            for name in columns
         }
     assert found == columns
 

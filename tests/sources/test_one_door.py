@@ -315,3 +315,27 @@ def test_the_sample_is_the_sample_where_a_folder_is_called_so(tmp_path: Path, mo
     assert all(one.answerable for one in truerank.check("sample", options=ClaimOptions(dry_run=True)).plan)
     with pytest.raises(InputError, match="an empty folder"):
         truerank.check("./sample")
+
+
+def test_labels_go_to_the_commands_that_compare_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = [(f"a{n}", "GOOD" if n % 3 else "POOR", "GOOD" if n % 4 else "POOR") for n in range(24)]
+    Path("wide.csv").write_text("answer_id,human,judge\n" + "".join(",".join(row) + "\n" for row in said))
+    rows = [(item, who, label) for item, *both in said for who, label in zip(("human", "judge"), both, strict=True)]
+    Path("long.csv").write_text("answer_id,annotator,label\n" + "".join(",".join(row) + "\n" for row in rows))
+    Path("odd.csv").write_text("n;x;y;z\n" + "".join(f"{n};{n % 7};{n % 3};{n}\n" for n in range(24)))
+    for name in ("wide.csv", "long.csv"):
+        with pytest.raises(InputError, match=r"labels by 'human', 'judge'.*judge agreement"):
+            truerank.check(name)
+        assert truerank.judge.agreement(name).readings[0].why.startswith("48 labels by 'human', 'judge'")
+    with pytest.raises(InputError, match=r"label=COLUMN\+COLUMN.*'n', 'x', 'y', 'z'"):
+        truerank.judge.agreement("odd.csv")
+    assert truerank.judge.agreement("odd.csv", columns="id=n,label=x+y").readings[0].why == "48 labels by 'x', 'y'"
+    grades = "".join(f"q{n % 8},d{n},{n % 3},{min(2, n % 4)}\n" for n in range(24))
+    Path("grades.csv").write_text("query,doc,ann,gpt\n" + grades)
+    audit = truerank.judge.audit(paths="grades.csv")
+    assert audit.grades.people == ("ann",) and audit.grades.judges == ("gpt",)
+    assert audit.readings[0].why == "48 labels by 'ann', 'gpt' (a model)"
+    Path("grades.csv").write_text("query,doc,ann,bob\n" + grades)
+    with pytest.raises(InputError, match="nobody, or everybody, is said to be a model: ann, bob"):
+        truerank.judge.audit(paths="grades.csv")

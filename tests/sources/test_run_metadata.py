@@ -58,11 +58,15 @@ def test_faults_name_the_line_of_the_file(tmp_path: Path) -> None:
             read(twice)
 
 
-@pytest.mark.parametrize("text", ["# a comment\n" + ROWS, HEADER.replace("# ir_metadata.end\n", "") + ROWS, HEADER])
-def test_other_comments_are_no_header(text: str, tmp_path: Path) -> None:
-    path = written(tmp_path / "x.run", text)
-    with pytest.raises(InputError):
-        list(read_run(path))
+@pytest.mark.parametrize("text", ["# a comment\n" + ROWS, HEADER.replace("# ir_metadata.end\n", "") + ROWS])
+def test_other_comments_are_left_out(text: str, tmp_path: Path) -> None:
+    plain = written(tmp_path / "plain.run", ROWS)
+    assert list(read_run(written(tmp_path / "x.run", text))) == list(read_run(plain))
+    with pytest.raises(InputError, match="no rows"):
+        list(read_run(written(tmp_path / "x.run", HEADER)))
+    for row in ("#1 Q0 a x 2.5 dense\n", "a # comment\n"):
+        with pytest.raises(InputError, match=r"x\.run:5: " if row[0] == "a" else "no rows"):
+            list(read_run(written(tmp_path / "x.run", (ROWS + "\n" if row[0] == "a" else "") + row)))
 
 
 def test_training_data_are_told(tmp_path: Path) -> None:

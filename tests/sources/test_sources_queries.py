@@ -287,7 +287,7 @@ def test_qna_streams(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        ('{"query":{"0":"a","1":"b"},"query_id":{"1":5,"0":6}}', "part at record 1"),
+        ('{"query":{"0":"a","1":"b"},"query_id":{"1":5,"0":6}}', "columns in different orders"),
         ('{"query":{"0":"a","1":"b"},"query_id":{"0":5', "cut off"),
         ('{"query":{"0":"a","1":"b', "cut off"),
         ('{"answers":{"0":[]},"query_id":{"0":5}}', "no column 'query'"),

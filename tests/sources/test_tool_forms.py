@@ -12,6 +12,8 @@ import pytest
 
 import truerank
 from truerank.errors import InputError
+from truerank.sources import read_qrels
+from truerank.sources.qrels import judged_pairs
 from truerank.sources.recognition import Reading, read_as_given
 
 #: Twelve questions: what is expected, and the lists of two systems that have it at rank 2, and at rank 1.
@@ -287,7 +289,7 @@ def test_grades_with_decimals_are_counted_in_their_steps(tmp_path: Path) -> None
     (found,) = read_as_given([dumped(tmp_path / "gold.json", {"rows": rows})])
     assert found.table is not None and found.table.qrels is not None
     assert found.table.qrels["relevance"].to_list() == [25]
-    assert any("counted times 100" in one for one in found.table.remarks)
+    assert any("counted as whole numbers, up to 25" in one for one in found.table.remarks)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +302,11 @@ def test_grades_with_decimals_are_counted_in_their_steps(tmp_path: Path) -> None
 def test_judgments_with_decimals(lines: list[str], grades: dict[str, float], tmp_path: Path) -> None:
     (tmp_path / "a.qrels").write_text("\n".join(lines) + "\n")
     (tmp_path / "a.run").write_text("q1 Q0 b 1 2 x\n")
-    assert judged(read_as_given([tmp_path / "a.qrels", tmp_path / "a.run"])) == grades
+    assert read_as_given([tmp_path / "a.qrels", tmp_path / "a.run"])[0].kind == "judgments"
+    frame, remarks = judged_pairs(tmp_path / "a.qrels")
+    assert dict(frame.select("doc_id", "relevance").iter_rows()) == grades
+    assert remarks == (("Grades with decimals are counted as whole numbers, up to 10.",) if grades["a"] == 10 else ())
+    assert [one[2] for one in read_qrels(str(tmp_path / "a.qrels"))] == [*grades.values()]
 
 
 def test_what_a_model_wrote_is_not_expected(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from truerank.claims.options import ClaimOptions, ClaimSources
 from truerank.errors import InputError, OptionError
 from truerank.loading import load_yaml, text_file
 from truerank.measures.repeats import repeat_files, run_files
-from truerank.measures.scoring import named_runs, ranked_runs
+from truerank.measures.scoring import judged_pairs, named_runs, ranked_runs
 from truerank.options import Encoding, Labels, Resampling, Scoring
 from truerank.records import Input
 from truerank.sources import grammar, irds, open_documents, open_queries, read_topics
@@ -358,7 +358,6 @@ def _has_qrels(dataset: str) -> bool:
 def read_material(sources: ClaimSources, table: GoldenTable | None = None) -> ClaimMaterial:
     """Reads judgments, runs and teams; of a score table its scores."""
     # Imported here, as in `check`.
-    from truerank.audits.collection.judgments import read_judgments, usable
     from truerank.sources.run_tables import RowFilter, read_metadata
 
     if table is not None:
@@ -377,20 +376,19 @@ def read_material(sources: ClaimSources, table: GoldenTable | None = None) -> Cl
             open_documents(each)
     if sources.has("run") and not sources.has("qrels"):
         raise OptionError("qrels", "runs need judgments", "give the judgments, or a test set that brings them")
-    runs = ranked_runs(sources.run)
-    tried = ranked_runs(run_files(sources.tried) if sources.has("tried") else {})
+    runs, placed_twice = ranked_runs(sources.run)
+    tried, _ = ranked_runs(run_files(sources.tried) if sources.has("tried") else {})
     repeated = repeat_files(sources.repeats) if sources.has("repeats") else {}
-    repeats = {name: ranked_runs(files) for name, files in repeated.items()}
+    repeats = {name: ranked_runs(files)[0] for name, files in repeated.items()}
     teams = {}
     if sources.metadata is not None:
         known = read_metadata([sources.metadata], RowFilter({})).runs
         teams = {name: info.group for name, info in known.items() if info.group}
-    # With their faults, as most programs read them: the audit of the collection says what is wrong with them.
-    qrels, judged_twice = usable(read_judgments(sources.qrels)) if sources.has("qrels") else (None, ())
+    qrels, judged_twice = judged_pairs(sources.qrels) if sources.has("qrels") else (None, ())
     named = sources.test or (sources.qrels if isinstance(sources.qrels, str) else None) or sources.docs or "the data"
     return ClaimMaterial(
         sources, qrels, runs, teams, _models(sources.model_judgments), grammar.parse(str(named)).name, tried=tried,
-        repeats=repeats, again=_again(sources), repeated=judged_twice,
+        repeats=repeats, again=_again(sources), repeated=(*judged_twice, *placed_twice),
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from truerank.judging.definitions import Definition, definitions, named
 from truerank.judging.items import Annotator
 from truerank.judging.ratings import Ratings, RatingSource, label_inputs, label_rules, one_of, read_ratings
 from truerank.judging.schemes import Scheme
-from truerank.options import Confidence, Flag, Labels, Out, Range, Seed, command
+from truerank.options import Columns, Confidence, Flag, Labels, Out, Range, Seed, command
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
@@ -115,9 +115,10 @@ class _Plan(NamedTuple):
 
 @command
 def agreement(
-    store: Annotated[RatingSource | None, Flag(metavar="STORE", positional=True, reads=str)] = None,
+    paths: Annotated[RatingSource | None, Flag(metavar="PATH", positional=True, reads=list[str])] = None,
     judgments: Labels = Labels(),
     *,
+    columns: Columns = "",
     definition: Annotated[str | None, Flag(metavar="NAME")] = None,
     scheme: Annotated[Scheme | str | None, Flag(metavar="NAME|FILE", reads=str)] = None,
     resamples: Annotated[int, Range(at_least=0)] = 1000,
@@ -139,10 +140,12 @@ def agreement(
     with people in a table of its own.
 
     Args:
-        store: the judging store; or give label files. In Python whatever `read_ratings` takes.
-        judgments: label files in place of a store, whose labels count, and which of several answers counts where one
-            annotator contradicts himself. In comparisons with models the rule also says how people's answers become
+        paths: a judging store, or label files: exports of annotation tools, and tables with a row for each label, or
+            a column for each annotator. In Python whatever `read_ratings` takes.
+        judgments: label files whose annotators are named, whose labels count, and which of several answers counts where
+            one annotator contradicts himself. In comparisons with models the rule also says how people's answers become
             one.
+        columns: what columns are, where their names do not say, such as id=answer,label=ann+bob.
         definition: what is compared; by default every definition of the scheme.
         scheme: of label files; by default recognised from the labels.
         resamples: how many samples are drawn for the intervals; 0 for no intervals.
@@ -161,6 +164,8 @@ def agreement(
 
         truerank judge agreement leakage.judged
 
+        truerank judge agreement labels.csv --columns id=answer,label=ann+bob
+
         truerank judge agreement leakage.judged --definition title-type --annotators ann,bob --drawing topics
 
         truerank judge agreement --labels ann=first.jsonl --labels bob=second.jsonl --definition mean-label --json
@@ -168,21 +173,21 @@ def agreement(
     Source: the leakage paper, section 3 (a kappa of 103 pairs, whose definition it leaves open).
     """
     # Named annotators are the columns; what others adjudicated counts all the same.
-    everyone = replace(one_of(store, judgments), annotators=())
-    ratings = read_ratings(everyone, scheme=scheme)
+    everyone = replace(one_of(paths, judgments), annotators=())
+    ratings = read_ratings(everyone, scheme=scheme, columns=columns)
     chosen = [named(definition, ratings.scheme)] if definition else list(definitions(ratings.scheme))
-    columns, models = _participants(ratings, judgments.annotators, judgments.include_models)
+    voices, models = _participants(ratings, judgments.annotators, judgments.include_models)
     topics = None
     if drawing == "topics":
         topics = np.unique([unit.topic_id for unit in ratings.units], return_inverse=True)[1]
     plan = _Plan(resamples, topics, seed, confidence)
     # With one person there is only the comparison with models.
-    shown = chosen if len(columns) > 1 else []
+    shown = chosen if len(voices) > 1 else []
     found = AnnotatorAgreement(
-        compared=tuple(_compared(ratings, part, columns, plan, detailed=definition is not None) for part in shown),
-        annotators=tuple((ratings.annotators[at], ratings.counts[at]) for at in columns),
+        compared=tuple(_compared(ratings, part, voices, plan, detailed=definition is not None) for part in shown),
+        annotators=tuple((ratings.annotators[at], ratings.counts[at]) for at in voices),
         models=tuple(
-            pair for part in chosen for model in models for pair in _against_people(ratings, part, model, columns, plan)
+            pair for part in chosen for model in models for pair in _against_people(ratings, part, model, voices, plan)
         ),
         about=tuple(ratings.annotators[at] for at in models),
         settings={
@@ -196,13 +201,13 @@ def agreement(
             "confidence": confidence,
             "seed": seed,
         },
-        notes=_notes(ratings, models, columns, judgments.include_models, plan),
+        notes=_notes(ratings, models, voices, judgments.include_models, plan),
     )
     if out is not None:
         options = {**found.settings, **label_rules(judgments), "definition": definition}
         with started("judge agreement", label_inputs(everyone), options, out) as job:
             publish(found, job)
-    return found
+    return found.read_from(ratings.readings())
 
 
 def _participants(

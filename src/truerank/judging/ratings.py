@@ -22,7 +22,9 @@ from truerank.records import Input, Judgment
 from truerank.sources import SourceSpec, read_labels, unique_names
 from truerank.sources.grammar import named_source
 from truerank.sources.inputs import input_of
+from truerank.sources.recognition import Reading
 from truerank.text.normalising import normalise
+from truerank.text.printable import counted
 
 _Answer = TypeVar("_Answer", bound=Hashable)
 
@@ -140,6 +142,20 @@ class Ratings:
     def models(self) -> tuple[int, ...]:
         """Positions of the annotators that are models."""
         return tuple(at for at, annotator in enumerate(self.annotators) if annotator.role == "model")
+
+    def readings(self) -> tuple[Reading, ...]:
+        """What each source was taken for."""
+        said = defaultdict[str, Counter[int]](Counter)
+        for rating in self.ratings:
+            said[rating.place[0] or self.sources[0]][rating.annotator] += 1
+        return tuple(
+            Reading(source, "labels", f"{counted(own.total(), 'label')} by {', '.join(map(self._called, own))}")
+            for source, own in said.items()
+        )
+
+    def _called(self, annotator: int) -> str:
+        one = self.annotators[annotator]
+        return f"'{one.name}'" + (f" (a {one.role})" if one.role != "person" else "")
 
     @property
     def skip_note(self) -> str:
@@ -312,6 +328,7 @@ def read_ratings(
     scheme: Scheme | str | Sequence[str] | None = None,
     votes: Votes = "majority",
     annotators: Sequence[str] = (),
+    columns: str = "",
 ) -> Ratings:
     """Reads what was said, from wherever it was written.
 
@@ -328,6 +345,7 @@ def read_ratings(
         votes: how one answer is made of several voices. With "majority" an annotator who labelled a unit twice and
             differently is an error; the other rules decide it.
         annotators: whose ratings count; by default everybody's.
+        columns: of label files, see `read_labels`.
 
     Returns:
         Units, annotators and ratings.
@@ -338,9 +356,10 @@ def read_ratings(
     """
     checked_votes(votes)
     if isinstance(source, Labels):
-        return read_ratings(label_source(source), scheme=scheme, votes=source.votes, annotators=source.annotators)
+        asked = source.annotators
+        return read_ratings(label_source(source), scheme=scheme, votes=source.votes, annotators=asked, columns=columns)
     if annotators:
-        ratings = read_ratings(source, scheme=scheme, votes=votes)
+        ratings = read_ratings(source, scheme=scheme, votes=votes, columns=columns)
         return ratings.by(ratings.named(annotators))
     names = BUILT_IN if scheme is None else () if isinstance(scheme, str | Scheme) else tuple(scheme)
     wanted = load_scheme(scheme) if isinstance(scheme, str) else scheme if isinstance(scheme, Scheme) else None
@@ -361,7 +380,7 @@ def read_ratings(
         with Store.open(stores[0]) as store:
             return replace(_from_store(store, wanted), votes=votes)
     files = [named_source(text) for text in specs]
-    rows = rows or _read(files)
+    rows = rows or _read(files, columns)
     if scheme is not None and wanted is None and load_scheme(names[0]).view == "pair":
         lacking = next((row for row in rows if row.labels and not row.topic_id), None)
         if lacking is not None:
@@ -389,12 +408,13 @@ def label_rules(labels: Labels) -> dict[str, Any]:
     return {name: getattr(labels, name) for name in ("annotators", "votes", "include_models")}
 
 
-def one_of(store: RatingSource | None, judgments: Labels) -> Labels:
-    """The store, or label files in its place, with the rule for votes."""
-    if (store is None) == (not judgments):
-        fault = "neither a store nor label files" if store is None else "a store and label files"
-        raise InputError(fault, "give STORE, or `labels`")
-    return judgments if store is None else replace(judgments, labels=store)
+def one_of(paths: Any, judgments: Labels) -> Labels:
+    """The store or label files that were given without an option, or those of `labels`, with the rule for votes."""
+    absent = paths is None or (isinstance(paths, list | tuple) and not paths)
+    if absent == (not judgments):
+        fault = "neither a store nor label files" if absent else "two readings: files with and without `labels`"
+        raise InputError(fault, "give PATH, or `labels`")
+    return judgments if absent else replace(judgments, labels=paths)
 
 
 def _spelt(ratings: Ratings, scheme: Scheme | None, names: Sequence[str], needed: bool) -> Ratings:
@@ -468,14 +488,14 @@ def _from_store(store: Store, scheme: Scheme | None) -> Ratings:
     return Ratings(tuple(units), annotators, ratings, store.scheme, skipped=skipped, sources=(str(store.path),))
 
 
-def _read(files: Sequence[tuple[str, SourceSpec]]) -> list[Judgment]:
+def _read(files: Sequence[tuple[str, SourceSpec]], columns: str) -> list[Judgment]:
     """The judgments of files, each with the name of its annotator."""
     if not files:
         raise InputError("nothing to read", "give a judging store, or label files")
     default = unique_names([spec for _, spec in files])
     said: list[Judgment] = []
     for (name, spec), fallback in zip(files, default, strict=True):
-        read = [row._replace(annotator=name or row.annotator or fallback) for row in read_labels(spec)]
+        read = [row._replace(annotator=name or row.annotator or fallback) for row in read_labels(spec, columns)]
         if not any(row.labels or row.kind == "undo" for row in read):
             raise InputError("no labelled record in it", "export the annotations again", where=spec.location)
         said += read

@@ -38,7 +38,7 @@ from truerank.sources.golden import read_golden
 from truerank.sources.inputs import inputs_of
 from truerank.sources.notebook import frame_of
 from truerank.sources.qrels import QREL_SCHEMA
-from truerank.sources.runs import RUN_SCHEMA
+from truerank.sources.runs import RUN_SCHEMA, first_places
 from truerank.text.identifiers import likely_cause
 from truerank.text.printable import counted, listed
 from truerank.work.progress import Progress, Quiet
@@ -274,9 +274,11 @@ def explain(
         siblings = other_qrels or _siblings(qrels, "qrels")
         beside = other_run or _siblings(runs[0], "run")
         judged, repeated = judged_pairs(qrels)
+        whole = _run_of(runs[0], judged)
+        remark = first_places(whole, _named(runs[0]))[1]
         scorer = ConventionScorer(
             judged,
-            _run_of(runs[0], judged),
+            whole,
             previous=None if previous_qrels is None else _read(previous_qrels, "qrels"),
             other_qrels=dict(_readable(siblings, lambda one: _read(one, "qrels"), strict=bool(other_qrels))),
             other_runs=dict(_readable(beside, lambda one: _read(one, "run"), strict=bool(other_run))),
@@ -285,7 +287,14 @@ def explain(
         for one in reported:
             if one.topics is not None:
                 _check_topics(pl.Series([*one.topics]), judged, "reported scores")
-        found = explanation(scorer, reported, options, names=names, remarks=repeated, progress=progress or Quiet())
+        found = explanation(
+            scorer,
+            reported,
+            options,
+            names=names,
+            remarks=(*repeated, *filter(None, [remark])),
+            progress=progress or Quiet(),
+        )
     if out is not None:
         inputs = inputs_of(
             table=files and files.paths,

@@ -40,7 +40,7 @@ from truerank.measures.scoring import (
 )
 from truerank.measures.systems import Evaluations, open_evaluations, shared_topics, systems
 from truerank.options import Columns, Flag, Options, Out, Scoring, command
-from truerank.sources import parse, read_run_frame
+from truerank.sources import parse
 from truerank.sources.inputs import inputs_of
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
@@ -394,7 +394,7 @@ def _conventions(
     if len(files) < len(runs) or any(one.stat().st_size > _LARGEST for one in files.values()):
         return ()
     judged, pair = qrel_frame(qrels), found.comparison.differences[0]
-    system, baseline = (read_run_frame(files[name]) for name in (pair.run, pair.baseline))
+    system, baseline = (run_frame(files[name], ("trec_eval", "rank")) for name in (pair.run, pair.baseline))
     ranges = (convention_range(judged, system, baseline, measure, scoring.rel) for measure in found.comparison.measures)
     return tuple(one for one in ranges if one is not None and one.conventions > 1)
 

@@ -26,12 +26,13 @@ from truerank.measures.rankings import GradeTable, Hits, Ranking, grouped, joine
 from truerank.measures.results import Coverage, Evaluation
 from truerank.options import Columns, Flag, Out, Scoring, Ties, command
 from truerank.records import Input, Qrel, RunRow
-from truerank.sources import SourceSpec, parse, read_run_frame, run_frames, unique_names
+from truerank.sources import SourceSpec, parse, run_frames, unique_names
+from truerank.sources import qrels as sources_qrels
 from truerank.sources.inputs import input_of, inputs_of
 from truerank.sources.notebook import frame_of, is_single, of_ranx
-from truerank.sources.pair_tables import conforming, refuse_repeats
-from truerank.sources.qrels import QREL_SCHEMA, highest_grades, qrel_frames
-from truerank.sources.runs import RUN_SCHEMA
+from truerank.sources.pair_tables import conforming
+from truerank.sources.qrels import QREL_SCHEMA, highest_grades
+from truerank.sources.runs import RUN_SCHEMA, first_places, whole_run
 from truerank.work.ahead import read_ahead
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
@@ -130,6 +131,7 @@ class _Scored(NamedTuple):
     rows: int
     odd: bool
     constant: bool
+    remark: str = ""
 
 
 class _Plan(NamedTuple):
@@ -325,6 +327,7 @@ def _evaluated(
         coverage={name: found.coverage for name, found in scored.items()},
         remarks=(
             *repeated,
+            *(found.remark for found in scored.values() if found.remark),
             *_run_remarks(opened, scored, judged, policy),
             *_remarks(spelled, policy),
             *equivalence.sentences(),
@@ -388,15 +391,15 @@ def _score(name: str, run: OneRun, frames: Iterator[pl.DataFrame], plan: _Plan) 
     for piece in whole_topics(frames):
         if piece is None or not gathered.add(*piece):
             # Topics that come back, or a document that occurs twice: the whole run has to be seen.
-            return _score_whole(name, read_run_frame(run), plan)
+            return _score_whole(name, whole_run(run), plan)
     return gathered.scored(name)
 
 
 def _score_whole(name: str, frame: pl.DataFrame, plan: _Plan) -> _Scored:
     gathered = _Gathered(plan)
-    if not gathered.add(grouped(frame.select(plan.columns))):
-        refuse_repeats(frame, name)
-    return gathered.scored(name)
+    frame, remark = first_places(frame, name)
+    gathered.add(grouped(frame.select(plan.columns)))
+    return gathered.scored(name)._replace(remark=remark)
 
 
 def _frame_of(name: str, run: OneRun, columns: Collection[str]) -> pl.DataFrame:
@@ -420,26 +423,26 @@ def run_frame(run: OneRun, ties: Iterable[Ties] = ("trec_eval",)) -> pl.DataFram
     """One run of any kind that `evaluate` takes, with the columns topic_id, doc_id, and what its order comes from."""
     columns = ("topic_id", "doc_id", *dict.fromkeys(_NEEDED[one] for one in ties))
     if isinstance(run, str | Path):
-        return read_run_frame(run).select(columns)
-    frame = _frame_of("run", run, columns)
-    refuse_repeats(frame, "run")
-    return frame
+        return first_places(whole_run(run), "run")[0].select(columns)
+    return first_places(_frame_of("run", run, columns), "run")[0]
 
 
-def ranked_runs(given: Any) -> dict[str, pl.DataFrame]:
-    """Whole runs by name: topic_id, doc_id, rank and score; without ranks, scores give them."""
+def ranked_runs(given: Any) -> tuple[dict[str, pl.DataFrame], tuple[str, ...]]:
+    """Whole runs by name, and what has to be said of them: topic_id, doc_id, rank and score; scores may give ranks."""
     wanted = ("topic_id", "doc_id", "rank", "score")
-    runs = {}
+    runs, remarks = {}, []
     for name, one in (named_runs(given) if has_runs(given) else {}).items():
-        frame = read_run_frame(one, wanted) if isinstance(one, str | Path) else frame_of(one, RUN_SCHEMA, "score")
+        frame = whole_run(one, wanted) if isinstance(one, str | Path) else frame_of(one, RUN_SCHEMA, "score")
         held = {column: RUN_SCHEMA[column] for column in wanted if column != "rank" or column in frame.columns}
         frame = conforming(frame, held, f"the run {name}")
         refuse_scores(frame, name)
+        frame, remark = first_places(frame, name)
+        remarks += [remark] if remark else []
         if "rank" not in held:
             ranks = pl.col("score").rank("ordinal", descending=True).over("topic_id")
             frame = frame.with_columns(ranks.cast(pl.Int64).alias("rank"))
         runs[name] = frame.select(wanted)
-    return runs
+    return runs, tuple(remarks)
 
 
 def qrel_frame(qrels: QrelSource) -> pl.DataFrame:
@@ -450,8 +453,7 @@ def qrel_frame(qrels: QrelSource) -> pl.DataFrame:
 def judged_pairs(qrels: QrelSource) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """The same, with what has to be said of pairs that were judged several times."""
     if isinstance(qrels, str | Path | SourceSpec):
-        frames = qrel_frames(qrels if isinstance(qrels, SourceSpec) else str(qrels))
-        return highest_grades(pl.concat(frames, rechunk=True))
+        return sources_qrels.judged_pairs(qrels if isinstance(qrels, SourceSpec) else str(qrels))
     return highest_grades(conforming(frame_of(qrels, QREL_SCHEMA, "relevance"), QREL_SCHEMA, "the qrels"))
 
 
@@ -562,7 +564,7 @@ def _run_remarks(
 
         run = opened[name]
         if isinstance(run, str | Path):
-            frame = read_run_frame(run)
+            frame = first_places(whole_run(run), name)[0]
         else:
             given = frame_of(run, RUN_SCHEMA, "score")
             wanted = ("topic_id", "doc_id", *(one for one in ("rank", "score") if one in given.columns))

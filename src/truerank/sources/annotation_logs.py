@@ -2,184 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
-from truerank.loading import load_json, whole_number
 from truerank.sources import columns, compressed, formats, grammar, hub, irds
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.query_files import as_text, well_formed
-from truerank.sources.rows import Parsed, Place, Row, ascending_at, member_places, parsed_at, rows
+from truerank.sources.rows import Row, column_rows, rows
 
-#: The columns that are read; "passages" leads, because it holds nearly all of the bytes.
+#: The columns that are read.
 COLUMNS: Final[tuple[str, ...]] = ("passages", "query_id", "query", "query_type", "answers")
-#: Records that a column may run ahead of the others before it is put on the disk.
-_AHEAD: Final = 1 << 12
-_BLOCK: Final = 1 << 12
-
-
-def column_rows(path: Path, *, strict: bool = False) -> Iterator[Row]:
-    """The records of a file of columns, joined by their keys, in the order of the passages.
-
-    One pass finds where the columns begin; then all of them are read side by side. In a column whose keys ascend, a
-    missing one is known at once. Records of other columns that are in another order than the passages are looked for
-    a little ahead; where that does not do, that column goes to a temporary file on the disk. Records without passages
-    come last.
-
-    Args:
-        strict: raise for bytes that are not UTF-8.
-    """
-    with ExitStack() as stack:
-        plain = stack.enter_context(compressed.plain_file(path))
-        try:
-            yield from _joined(plain, stack, strict)
-        except InputError as error:
-            raise (
-                error if plain == path else InputError(error.fault, error.remedy, where=path, line=error.line)
-            ) from error
-
-
-def _joined(path: Path, stack: ExitStack, strict: bool) -> Iterator[Row]:
-    places = member_places(path)
-    for needed in ("passages", "query"):
-        if needed not in places:
-            fault = f"no column '{needed}'; there are {', '.join(list(places)[:12]) or 'none'}"
-            raise InputError(fault, "give the MS MARCO QnA file, or name the format with ?format=", where=path, line=1)
-    names = [name for name in COLUMNS if name in places]
-    others: dict[str, _Column] = {name: stack.enter_context(_Column(path, places[name], strict)) for name in names[1:]}
-    for found in parsed_at(path, places[names[0]], strict=strict):
-        yield _row(found, names[0], others)
-    # What no passages belong to: each column in turn leads through what is left of it.
-    while others:
-        lead = next(iter(others))
-        column = others.pop(lead)
-        for found in column.rest():
-            yield _row(found, lead, others)
-
-
-def _row(found: Parsed, lead: str, others: dict[str, _Column]) -> Row:
-    values: dict[str, Any] = {"key": found.key, lead: found.value}
-    repaired = found.repaired
-    for name, column in others.items():
-        other = column.take(found.key)
-        if other is not None:
-            values[name] = other.value
-            repaired |= other.repaired
-    return Row(found.line, values, repaired)
-
-
-class _Column:
-    """The values of one column, taken by key; cheap where the keys come in the column's own order."""
-
-    def __init__(self, path: Path, place: Place, strict: bool) -> None:
-        self._path, self._place = path, place
-        self._stream = parsed_at(path, place, strict=strict)
-        self._last = ""
-        self._ahead: dict[str, Parsed] = {}
-        self._stored: _Stored | None = None
-
-    def __enter__(self) -> _Column:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._stored is not None:
-            self._stored.close()
-
-    def take(self, key: str) -> Parsed | None:
-        """The value of a key, which is then gone; None where the column lacks it."""
-        if (found := self._ahead.pop(key, None)) is not None:
-            return found
-        if self._stored is not None:
-            return self._stored.take(key)
-        while len(self._ahead) < _AHEAD:
-            if self._is_behind(key):
-                return None
-            found = next(self._stream, None)
-            if found is None:
-                return None
-            self._last = found.key
-            if found.key == key:
-                return found
-            self._ahead[found.key] = found
-        self._stored = _Stored(self._stream)
-        return self._stored.take(key)
-
-    def _is_behind(self, key: str) -> bool:
-        """Whether a key would have to stand before what was read, so that the column lacks it."""
-        last, number = whole_number(self._last), whole_number(key)
-        if last is None or number is None or last <= number:
-            return False
-        return self._ascends
-
-    @cached_property
-    def _ascends(self) -> bool:
-        # Asked for at the first hole only: one more pass over this column.
-        return ascending_at(self._path, self._place)
-
-    def rest(self) -> Iterator[Parsed]:
-        """What nobody took, in the column's order."""
-        yield from self._ahead.values()
-        self._ahead = {}
-        yield from self._stream if self._stored is None else self._stored.rest()
-
-
-class _Stored:
-    """The rest of a column in a temporary data base."""
-
-    def __init__(self, stream: Iterator[Parsed]) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="truerank-")
-        self._base = sqlite3.connect(Path(self._folder.name) / "column.sqlite", isolation_level=None)
-        self._base.execute("PRAGMA journal_mode = OFF")
-        self._base.execute("PRAGMA synchronous = OFF")
-        self._base.execute("CREATE TABLE rows (key TEXT, value TEXT, line INTEGER, repaired INTEGER)")
-        self._base.execute("BEGIN")
-        self._base.executemany(
-            "INSERT INTO rows VALUES (?, ?, ?, ?)",
-            ((one.key, json.dumps(one.value), one.line, int(one.repaired)) for one in stream),
-        )
-        self._base.execute("COMMIT")
-        self._base.execute("CREATE INDEX by_key ON rows (key)")
-
-    def take(self, key: str) -> Parsed | None:
-        found = self._base.execute(
-            "SELECT rowid, key, value, line, repaired FROM rows WHERE key = ? ORDER BY rowid LIMIT 1", (key,)
-        ).fetchone()
-        if found is None:
-            return None
-        self._base.execute("DELETE FROM rows WHERE rowid = ?", found[:1])
-        return _parsed(found)
-
-    def rest(self) -> Iterator[Parsed]:
-        last = 0
-        while True:
-            found = self._base.execute(
-                "SELECT rowid, key, value, line, repaired FROM rows WHERE rowid > ? ORDER BY rowid LIMIT ?",
-                (last, _BLOCK),
-            ).fetchall()
-            if not found:
-                return
-            last = found[-1][0]
-            yield from map(_parsed, found)
-
-    def close(self) -> None:
-        self._base.close()
-        self._folder.cleanup()
-
-
-def _parsed(row: tuple[int, str, str, int, int]) -> Parsed:
-    _, key, value, line, repaired = row
-    return Parsed(key, load_json(value, "a temporary table"), line, bool(repaired))
-
-
 #: What MS MARCO QnA writes in the place of an answer.
 NO_ANSWER: Final = "No Answer Present."
 #: What can be wrong with a record, and what was done about it.
@@ -199,13 +35,18 @@ FAULTS: Final[Mapping[str, str]] = {
     "selection-without-answer": "a selected document, but no answer",
     "repaired": "bytes that are not UTF-8; the record is read as latin-1",
 }
-_QNA: Final = {"passage_text", "is_selected", "url"}
 _EXAMPLES: Final = 5
 _OF_FIELDS: Final = frozenset(("no-type", "no-answers"))
-_SHOWN: Final = ("shown", "passages", "documents", "docs", "results", "candidates")
-_SELECTED: Final = ("selected", "selected_ids", "chosen", "relevant")
 _TYPES: Final = ("query_type", "type", "category")
-_ANSWERS: Final = ("answers", "answer")
+#: What is read of a record, and the names of the columns that may hold it, likeliest first.
+_ROLES: Final[Mapping[str, Sequence[str]]] = {
+    "id": columns.ID_NAMES,
+    "query": [name for name in columns.TEXT_NAMES if name not in _TYPES],
+    "type": _TYPES,
+    "shown": ("shown", "passages", "documents", "docs", "results", "candidates"),
+    "selected": ("selected", "selected_ids", "chosen", "relevant"),
+    "answers": ("answers", "answer"),
+}
 _DOC_IDS: Final = ("doc_id", "docid", "id", "_id", "passage_id", "pid", "document_id")
 _DOC_TEXTS: Final = ("passage_text", "text", "body", "contents", "passage")
 _MARKS: Final = ("is_selected", "selected")
@@ -247,15 +88,6 @@ class LogCounts(NamedTuple):
     kept: int = 0
     faults: Mapping[str, int] = {}
     examples: Mapping[str, tuple[str, ...]] = {}
-
-    def json(self) -> dict[str, Any]:
-        """The counts by name."""
-        return {
-            "read": self.read,
-            "kept": self.kept,
-            "faults": {kind: self.faults[kind] for kind in FAULTS if kind in self.faults},
-            "examples": {kind: list(self.examples[kind]) for kind in FAULTS if kind in self.examples},
-        }
 
 
 def open_annotations(spec: str | SourceSpec, *, strict: bool = False) -> AnnotationLog:
@@ -331,19 +163,8 @@ class AnnotationLog:
         if self._form == "hf":
             return hub.records(self.spec, strict=self._strict)
         if self._form == "qna":
-            return column_rows(self.spec.path, strict=self._strict)
+            return column_rows(self.spec.path, COLUMNS, ("passages", "query"), strict=self._strict)
         return rows(self.spec.path, self._form, strict=self._strict)
-
-
-class _Keys(NamedTuple):
-    """The keys of the records of a log; None for what they lack."""
-
-    identifier: str | None
-    query: str | None
-    kind: str | None
-    shown: str
-    selected: str | None
-    answers: str | None
 
 
 class _Reading:
@@ -355,27 +176,22 @@ class _Reading:
         self._faults: Counter[str] = Counter()
         self._examples: dict[str, list[str]] = {}
         self._names: tuple[str, ...] = ()
-        self._keys: _Keys | None = None
+        self._columns: Mapping[str, str] = {}
         #: Fields that at least one record has; only then is it a fault of another to lack it.
         self._seen: set[str] = set()
         self._ids: set[int] = set()
 
     def counts(self) -> LogCounts:
-        kinds = [kind for kind in self._faults if kind not in _OF_FIELDS or kind in self._seen]
-        return LogCounts(
-            self.read,
-            self._kept,
-            {kind: self._faults[kind] for kind in kinds},
-            {kind: tuple(self._examples[kind]) for kind in kinds},
-        )
+        kinds = [kind for kind in FAULTS if kind in self._faults and (kind not in _OF_FIELDS or kind in self._seen)]
+        examples = {kind: tuple(self._examples[kind]) for kind in kinds}
+        return LogCounts(self.read, self._kept, {kind: self._faults[kind] for kind in kinds}, examples)
 
     def annotation(self, row: Row) -> Annotation | None:
         self.read += 1
-        keys = self._keys_of(row)
-        values = row.values
-        identifier = (as_text(values.get(keys.identifier)) or "").strip() if keys.identifier else ""
+        values = {role: row.values.get(name) for role, name in self._columns_of(row).items()}
+        identifier = (as_text(values.get("id")) or "").strip()
         if not identifier:
-            key = values.get("key")
+            key = row.values.get("key")
             identifier = f"line-{row.line}" if key is None else f"key-{key}"
             self._fault("no-query-id", identifier)
         mark = hash(identifier)
@@ -383,14 +199,14 @@ class _Reading:
             self._fault("repeated-query", identifier)
             return None
         self._ids.add(mark)
-        query = (as_text(values.get(keys.query)) or "").strip() if keys.query else ""
+        query = (as_text(values.get("query")) or "").strip()
         if not query:
             self._fault("no-query", identifier)
         if row.repaired:
             self._fault("repaired", identifier)
-        shown = self._shown(values.get(keys.shown), values.get(keys.selected) if keys.selected else None, identifier)
-        kind = self._field(values.get(keys.kind) if keys.kind else None, "no-type", identifier)
-        answers = self._read_answers(values.get(keys.answers) if keys.answers else None, shown, identifier)
+        shown = self._shown(values.get("shown"), values.get("selected"), identifier)
+        kind = self._field(values.get("type"), "no-type", identifier)
+        answers = self._read_answers(values.get("answers"), shown, identifier)
         self._kept += 1
         return Annotation(identifier, _clean(query), as_text(kind) or "", shown, answers)
 
@@ -400,28 +216,16 @@ class _Reading:
         if len(examples) < _EXAMPLES:
             examples.append(place)
 
-    def _keys_of(self, row: Row) -> _Keys:
+    def _columns_of(self, row: Row) -> Mapping[str, str]:
+        """The columns of a record by role, of those that it has."""
         names = tuple(row.values)
-        if self._keys is not None and names == self._names:
-            return self._keys
-        shown = columns.named(names, _SHOWN)
-        if shown is None and self._keys is not None:
-            return self._keys
-        if shown is None and "key" not in names:
-            fault = f"no column 'shown' or 'passages'; there are {', '.join(names[:12]) or 'none'}"
-            raise InputError(fault, "rename the columns", where=self._where, line=row.line)
-        query = columns.named(names, [name for name in columns.TEXT_NAMES if name not in _TYPES])
-        kind, answers = columns.named(names, _TYPES), columns.named(names, _ANSWERS)
-        keys = _Keys(
-            columns.named(names, columns.ID_NAMES),
-            query,
-            kind,
-            shown or "passages",
-            columns.named(names, _SELECTED),
-            answers,
-        )
-        self._names, self._keys = names, keys
-        return keys
+        if names != self._names or not self._columns:
+            there = {role: name for role, wanted in _ROLES.items() if (name := columns.named(names, wanted))}
+            if not ("shown" in there or self._columns or "key" in names):
+                fault = f"no column 'shown' or 'passages'; there are {', '.join(names[:12]) or 'none'}"
+                raise InputError(fault, "rename the columns", where=self._where, line=row.line)
+            self._names, self._columns = names, there
+        return self._columns
 
     def _field(self, value: Any, fault: str, identifier: str) -> Any:
         """A field that may be missing in all records, but not in some."""
@@ -460,12 +264,10 @@ class _Reading:
         chosen = _identifiers(selected)
         shown = tuple(self._one(entry, chosen, identifier) for entry in value)
         marks = {one.doc_id or one.text for one in shown}
-        if chosen and (strange := chosen - {one.doc_id for one in shown}):
-            for one in sorted(strange):
-                self._fault("selected-not-shown", f"{identifier}: {one}")
-        if len(marks) < len(shown):
-            for _ in range(len(shown) - len(marks)):
-                self._fault("repeated-document", identifier)
+        for doc_id in sorted(chosen - {one.doc_id for one in shown}) if chosen else ():
+            self._fault("selected-not-shown", f"{identifier}: {doc_id}")
+        for _ in range(len(shown) - len(marks)):
+            self._fault("repeated-document", identifier)
         return shown
 
     def _one(self, entry: Any, chosen: frozenset[str] | None, identifier: str) -> ShownPassage:
@@ -474,11 +276,6 @@ class _Reading:
             if not doc_id:
                 self._fault("no-text", identifier)
             return ShownPassage(_clean(doc_id), selected=chosen is not None and doc_id in chosen)
-        if chosen is None and len(entry) == len(_QNA) and entry.keys() == _QNA:
-            # The layout of MS MARCO, millions of times.
-            text, mark, url = entry["passage_text"], entry["is_selected"], entry["url"]
-            if isinstance(text, str) and text and mark in (0, 1) and isinstance(url, str):
-                return ShownPassage("", _clean(text), _clean(url), mark == 1)
         doc_id = next((str(entry[name]).strip() for name in _DOC_IDS if entry.get(name) is not None), "")
         text = next((entry[name] for name in _DOC_TEXTS if isinstance(entry.get(name), str)), "")
         url = entry.get("url")
@@ -489,13 +286,9 @@ class _Reading:
 
     def _mark(self, entry: Mapping[str, Any], identifier: str) -> bool:
         mark = next((entry[name] for name in _MARKS if entry.get(name) is not None), None)
-        if mark is None:
-            self._fault("no-selection", identifier)
-            return False
         if mark not in (0, 1):
-            self._fault("bad-selection", identifier)
-            return False
-        return bool(mark)
+            self._fault("no-selection" if mark is None else "bad-selection", identifier)
+        return bool(mark == 1)
 
 
 def _identifiers(value: Any) -> frozenset[str] | None:

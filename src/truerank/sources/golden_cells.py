@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from truerank.errors import InputError
 from truerank.sources.golden_rows import GoldenRows, is_empty, json_cell
 from truerank.sources.golden_words import ANSWER, THING, words_of
+from truerank.sources.qrels import step_of
 
 KEYS: Final = (
     "doc_id", "docid", "document_id", "chunk_id", "passage_id", "node_id", "id_", "_id", "id", "docno", "corpus_id",
@@ -280,10 +281,10 @@ def _of_mapping(value: Mapping[str, Any]) -> Retrieved | None:
 
 def whole_grades(grades: Mapping[str, Mapping[str, float]]) -> tuple[dict[str, dict[str, float]], str]:
     """Grades as whole numbers, and a remark: 0.1 to 1 are 1 to 10. More than two decimals are left as they are."""
-    every = [grade for own in grades.values() for grade in own.values()]
-    step = next((one for one in (1, 10, 100) if all(float(round(one * x, 6)).is_integer() for x in every)), 1)
+    step = step_of(grade for own in grades.values() for grade in own.values())
     whole = {topic: {doc: float(round(step * x, 6)) for doc, x in own.items()} for topic, own in grades.items()}
-    return whole, "" if step == 1 else f"grades with decimals are counted times {step}, up to {step * max(every):g}"
+    largest = max((grade for own in whole.values() for grade in own.values()), default=0.0)
+    return whole, "" if step == 1 else f"grades with decimals are counted as whole numbers, up to {largest:g}"
 
 
 def identifier_of(value: Any) -> str:

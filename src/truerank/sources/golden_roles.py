@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import digits
 from typing import Final
@@ -16,7 +16,7 @@ ROLES: Final = (
     "measure",
 )  # fmt: skip
 #: Of which several columns can be named.
-_SEVERAL: Final = ("expected", "retrieved", "scores", "score")
+_SEVERAL: Final = ("expected", "retrieved", "scores", "score", "label")
 MOST_SYSTEMS: Final = 12
 
 
@@ -62,7 +62,9 @@ class GoldenRoles:
         return found
 
 
-def named_columns(columns: str | Mapping[str, str], table: GoldenRows) -> dict[str, tuple[str, ...]]:
+def named_columns(
+    columns: str | Mapping[str, str], table: GoldenRows, roles: Sequence[str] = ROLES
+) -> dict[str, tuple[str, ...]]:
     """The columns that were named, by role."""
     if isinstance(columns, str):
         pairs = [part.partition("=")[::2] for part in columns.split(",") if part.strip()]
@@ -70,8 +72,8 @@ def named_columns(columns: str | Mapping[str, str], table: GoldenRows) -> dict[s
         pairs = list(columns.items())
     chosen: dict[str, tuple[str, ...]] = {}
     for role, names in pairs:
-        if role.strip() not in ROLES:
-            raise table.fault(f"a column cannot be a '{role.strip()}'", f"columns are {', '.join(ROLES)}")
+        if role.strip() not in roles:
+            raise table.fault(f"a column cannot be a '{role.strip()}'", f"columns are {', '.join(roles)}")
         several = tuple(name.strip() for name in names.split("+") if name.strip())
         if names.strip() in table.names:
             several = (names.strip(),)

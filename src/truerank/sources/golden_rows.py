@@ -411,7 +411,7 @@ def _separator(text: str) -> tuple[str, int]:
     """The sign between cells, and how many cells most rows have."""
     best = ("", 0.0, 0)
     for sign in _SEPARATORS:
-        reader = csv.reader(text.splitlines(keepends=True), delimiter=sign)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign)
         try:
             counts = Counter(len(cells) for cells in islice(reader, _LOOKED_AT) if any(cell.strip() for cell in cells))
         except csv.Error:
@@ -481,7 +481,8 @@ def _is_title(cells: Sequence[str], count: int, usually: int) -> bool:
 
 def _cells(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Each row with the line on which it begins."""
-    begins, reader = 1, csv.reader(text.splitlines(keepends=True), delimiter=delimiter, strict=True)
+    # A text may hold signs that are line ends for Python only, such as a form feed.
+    begins, reader = 1, csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         for cells in reader:
             line, begins = begins, reader.line_num + 1

@@ -107,7 +107,7 @@ def _by_system(
     score = found.score or only_one(table, numbers, "score")
     if score is None:
         fault = f"a column '{found.system}', and none with scores or results"
-        raise table.fault(fault, "name it: --columns score=COLUMN")
+        raise HalfError(fault, "name it: --columns score=COLUMN", where=table.where)
     check_questions(table, found, free, chosen)
     check_rows(table, found, [name for name in free if name not in numbers], chosen)
     if "score" not in chosen:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from truerank.errors import InputError
 from truerank.records import Judgment
-from truerank.sources import columns, compressed, formats, grammar
+from truerank.sources import columns as names_of
+from truerank.sources import compressed, formats, grammar
+from truerank.sources.golden_cells import identifier_of
+from truerank.sources.golden_roles import named_columns
+from truerank.sources.golden_rows import GoldenRows, of_rows, opened_rows
 from truerank.sources.golden_words import words_of
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.query_files import as_text, number_in, well_formed
@@ -45,25 +50,31 @@ _ITEMS: Final = (
 _MODELS: Final = frozenset("judge model llm gpt claude gemini llama mistral qwen ai auto automatic machine".split())
 #: Different labels of one annotator, at most, beside those of another one.
 _MOST_LABELS: Final = 12
+#: What columns can be named, and what is read from them.
+_USUAL: Final = {
+    "id": "item_id", "question": "query_text", "document": "doc_id", "annotator": "annotator", "label": "labels",
+}  # fmt: skip
+_NAMED: Final = tuple(_USUAL)
 _SEPARATORS: Final = re.compile(r"\s*[|;,]\s*")
 _Record: TypeAlias = Mapping[str, Any]
 
 
-def read_labels(spec: str | SourceSpec, *, strict: bool = False) -> Iterator[Judgment]:
+def read_labels(spec: str | SourceSpec, columns: str = "") -> Iterator[Judgment]:
     """The judgments of a file, whatever was judged.
 
     doccano JSONL (`label`: a list), Label Studio JSON (one judgment per annotation and prediction; the task's `data`
-    describes the item; a reduced export with the choice beside the data opens too), our own exports, and CSV, TSV with
-    a header, JSONL or Parquet. An item is described by `item_id`, or by what there is of topic_id, query_id,
-    query_text, doc_id, dataset, title, description and variant; `similarity`, `probability`, `stratum`, `annotator`
-    (or `username`, `user`, `completed_by`), `role`, `kind`, `about`, `comment`, `reason`, `seconds` and `at` are read
-    where they are there. Where no column is called after labels, `relevance` or `grade` is read. In a table several
-    labels are in one cell, separated by `|`, `;` or `,`. Without a column of labels, columns that share their few
-    values are those of one annotator each. A similarity above 1 (a rounding of the encoder) becomes 1.
+    describes the item; a reduced export with the choice beside the data opens too), our own exports, and tables in any
+    form that `check` reads. An item is described by `item_id`, or by what there is of topic_id, query_id, query_text,
+    doc_id, dataset, title, description and variant; `similarity`, `probability`, `stratum`, `annotator` (or `username`,
+    `user`, `completed_by`), `role`, `kind`, `about`, `comment`, `reason`, `seconds` and `at` are read where they are
+    there. Where no column is called after labels, `relevance` or `grade` is read. In a table several labels are in one
+    cell, separated by `|`, `;` or `,`. Without a column of labels, columns that share their few values are those of one
+    annotator each. A similarity above 1 (a rounding of the encoder) becomes 1.
 
     Args:
         spec: the file.
-        strict: raise for bytes that are not UTF-8.
+        columns: what columns are, where their names do not say: "id=answer,label=ann+bob"; several of labels are those
+            of one annotator each.
 
     Yields:
         One per judgment, in the order of the file. A record that nobody has labelled comes once, without labels; so
@@ -75,31 +86,36 @@ def read_labels(spec: str | SourceSpec, *, strict: bool = False) -> Iterator[Jud
     source = grammar.parse(spec) if isinstance(spec, str) else spec
     if source.scheme != "file":
         raise InputError("labels are read from files", "give a path", where=source.spec)
-    form = formats.detect(compressed.checked_file(source.path), source.format)
-    if form not in ("csv", "tsv", "jsonl", "json", "parquet"):
-        raise InputError(
-            f"labels are not read from files of the format {form}",
-            "give a doccano or Label Studio export, or a table with topic_id, query_id, query_text, label",
-            where=source.location,
-        )
-    lacking: Row | None = None
-    labelled = False
-    raters: tuple[str, ...] | None = None
-    for row in rows(source.path, form, strict=strict):
-        found = _of_row(row, source.location)
-        if found is None and raters is None:
-            raters = _raters(list(rows(source.path, form, strict=strict)))
-        if found is None and raters:
-            found = [_of_rater(row, name, source.location) for name in raters]
-        labelled = labelled or found is not None
-        lacking = row if lacking is None and found is None else lacking
-        yield from found if found is not None else [_item(row, source.location)]
-    if lacking is not None and not labelled:
-        there = ", ".join(map(repr, list(lacking.values)[:12])) or "none"
-        raise InputError("no column or key 'label'", f"there are {there}", where=source.location, line=lacking.line)
+    table = _table(compressed.checked_file(source.path))
+    named = named_columns(columns, table, _NAMED)
+    usual = {**_USUAL, **({"id": "topic_id"} if "document" in named else {})}
+    raters = named.get("label", ())
+    renamed = {usual[role]: names[0] for role, names in named.items() if role != "label" or len(names) == 1}
+    read = [
+        Row(line, values | {name: values.get(column) for name, column in renamed.items()})
+        for line, values in zip(table.lines, map(dict, table.rows), strict=True)
+    ]
+    where = source.location
+    found = [None if len(raters) > 1 else _of_row(row, where) for row in read]
+    if None in found and len(raters) < 2:
+        raters = _raters(read)
+    if len(raters) < 2 and not any(found):
+        there = ", ".join(map(repr, list(table.names)[:12]))
+        remedy = f"name one, or one for each annotator: --columns label=COLUMN+COLUMN; there are {there}"
+        raise InputError("no column or key 'label'", remedy, where=where, line=read[0].line)
+    for row, own in zip(read, found, strict=True):
+        yield from own or [_of_rater(row, name, where) for name in raters] or [_item(row, where)]
 
 
-def _raters(read: list[Row]) -> tuple[str, ...]:
+def _table(path: Path) -> GoldenRows:
+    """The records of a file; one alone in a line of JSON is a record, whatever lists are within it."""
+    if formats.detect(path) != "jsonl":
+        return opened_rows(path)
+    read = list(rows(path, "jsonl"))
+    return of_rows(path.name, path, [row.values for row in read], [row.line for row in read])
+
+
+def _raters(read: Sequence[Row]) -> tuple[str, ...]:
     """The columns that share their few values: the labels of several annotators beside each other."""
     names = dict.fromkeys(name for row in read for name in row.values)
     values = {name: {_label(row.values.get(name)) for row in read} - {""} for name in names}
@@ -114,7 +130,8 @@ def _raters(read: list[Row]) -> tuple[str, ...]:
 
 def _of_rater(row: Row, column: str, where: str) -> Judgment:
     role = "model" if set(words_of(column)) & _MODELS else ""
-    return _item(row, where)._replace(labels=_texts(row.values.get(column)), annotator=column, role=role)
+    labels = _texts(identifier_of(value) if isinstance(value := row.values.get(column), float) else value)
+    return _item(row, where)._replace(labels=labels, annotator=column, role=role)
 
 
 def _of_row(row: Row, where: str) -> list[Judgment] | None:
@@ -130,8 +147,8 @@ def _of_row(row: Row, where: str) -> list[Judgment] | None:
     if plain.kind in ("skip", "undo"):
         return [plain]
     names = list(values)
-    keys = [key for name in _LABELS if (key := columns.named(names, (name,))) is not None]
-    keys = keys or [key for key in (columns.named(names, _OTHER_LABELS),) if key is not None]
+    keys = [key for name in _LABELS if (key := names_of.named(names, (name,))) is not None]
+    keys = keys or [key for key in (names_of.named(names, _OTHER_LABELS),) if key is not None]
     labels: tuple[str, ...] = next((found for key in keys if (found := _texts(values[key]))), ())
     if plain.kind == "open":
         # doccano keeps the metadata of an item that was exported without a label, and adds the label.
@@ -255,7 +272,7 @@ def _results(annotation: _Record) -> tuple[tuple[str, ...], dict[str, str]]:
 def _person(values: _Record) -> str:
     """Who judged: the first of the columns that is not empty."""
     for name in _ANNOTATORS:
-        key = columns.named(list(values), (name,))
+        key = names_of.named(list(values), (name,))
         value = None if key is None else values[key]
         if isinstance(value, dict):
             value = value.get("email") or value.get("username") or value.get("id")

@@ -390,5 +390,9 @@ def _by_line(
     rows = []
     for number, line in enumerate(block_of(first, data, path).lines, start=first):
         if cells := cells_of(line, tab):
-            rows.append(reader(cells, path, number))
+            try:
+                rows.append(reader(cells, path, number))
+            except InputError:
+                if not cells[0].startswith("#"):  # a comment
+                    raise
     return pl.DataFrame(rows, schema=dict(schema), orient="row")

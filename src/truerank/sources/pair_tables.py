@@ -11,7 +11,7 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.sources import formats
-from truerank.sources.lines import Repeat, raise_repeat, repeated_pair
+from truerank.sources.lines import Repeat, raise_repeat
 from truerank.sources.rows import parquet_columns, parquet_frames
 
 #: What other programs call the columns.
@@ -73,17 +73,11 @@ def conforming(frame: pl.DataFrame, schema: Mapping[str, Any], where: str | Path
     return frame
 
 
-def refuse_repeats(frame: pl.DataFrame, where: str | Path) -> None:
-    """Raises an InputError where a topic has a document twice."""
-    if pair := repeated_pair(frame["topic_id"], frame["doc_id"]):
-        topic, document = frame["topic_id"][pair.second], frame["doc_id"][pair.second]
-        raise InputError(f"topic {topic} has document {document} twice", "remove one of them", where=where)
-
-
 def refuse_repeat(path: Path, frame: pl.DataFrame, pair: Repeat, header: tuple[str, ...] = ()) -> None:
     """Says of a pair that occurs twice in a file, with its lines where it has lines."""
     if formats.detect(path) == "parquet":
-        refuse_repeats(frame, path)
+        topic, document = frame["topic_id"][pair.second], frame["doc_id"][pair.second]
+        raise InputError(f"topic {topic} has document {document} twice", "remove one of them", where=path)
     raise_repeat(path, pair, header)
 
 

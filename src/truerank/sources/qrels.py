@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from truerank.errors import InputError
+from truerank.loading import decimal_number
 from truerank.records import Qrel
 from truerank.sources import compressed, formats, grammar, irds, lines
 from truerank.sources.distinct import IdWindow
@@ -26,6 +28,7 @@ QREL_SCHEMA: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String
 BEIR_HEADER: Final = ("query-id", "corpus-id", "score")
 _LAYOUTS: Final = (("topic_id", None, "doc_id", "relevance"), ("topic_id", "doc_id", "relevance"))
 _LARGEST: Final = 2**31 - 1
+_DECIMAL: Final = re.compile(r"\S+(\s+\S+){1,2}\s+-?\d*\.\d*[1-9]\d*\s*")
 _ROWS: Final = 1 << 16
 #: Judgments whose pairs are remembered, at least half of them.
 _WINDOW: Final = 1 << 21
@@ -63,7 +66,7 @@ def read_qrels(spec: str | SourceSpec) -> Iterator[Qrel]:
     if spec.scheme == "irds":
         return irds.qrels(spec.location)
     path = qrels_path(spec.path)
-    if formats.detect(path) == "parquet":
+    if formats.detect(path) == "parquet" or has_decimals(path):
         return (Qrel(*row) for frame in qrel_frames(spec) for row in frame.iter_rows())
     return _file_qrels(spec, path)
 
@@ -98,14 +101,55 @@ def qrel_frames(spec: str | SourceSpec) -> Iterator[pl.DataFrame]:
         return
     path = qrels_path(spec.path)
     found = False
-    blocks = partial(lines.frames, path, QREL_SCHEMA, _LAYOUTS, _values, header=BEIR_HEADER)
+    blocks: Callable[[], Iterator[pl.DataFrame]] = partial(_text_frames, path)
     if formats.detect(path) == "parquet":
         blocks = partial(parquet_pairs, path, QREL_SCHEMA)
+    elif has_decimals(path):
+        blocks = partial(_with_decimals, path)
     for frame in shared_frames(path, "qrels", blocks):
         found = True
         yield frame
     if not found:
         raise _nothing(path)
+
+
+def _text_frames(path: Path) -> Iterator[pl.DataFrame]:
+    return lines.frames(path, QREL_SCHEMA, _LAYOUTS, _values, header=BEIR_HEADER)
+
+
+def has_decimals(path: Path) -> bool:
+    """Whether grades with decimals are among the first judgments: 0.7, 1.5."""
+    head = compressed.head(path).decode("utf-8", "replace").splitlines()
+    return any(_DECIMAL.fullmatch(line) for line in head)
+
+
+def _with_decimals(path: Path) -> Iterator[pl.DataFrame]:
+    """Judgments with decimals in their grades, as whole numbers."""
+    kinds = QREL_SCHEMA | {"relevance": pl.Float64}
+    frame = pl.concat(lines.frames(path, kinds, _LAYOUTS, _decimal_values, header=BEIR_HEADER))
+    step = step_of(frame["relevance"])
+    grades = (pl.col("relevance") * step).round()
+    largest = float(abs(frame["relevance"].to_numpy()).max())
+    if step * largest > _LARGEST or (step == 1 and not (frame["relevance"] % 1 == 0).all()):
+        raise InputError("grades with more than two decimals, or too large", "write grades such as 0 to 3", where=path)
+    yield frame.with_columns(grades.cast(pl.Int32))
+
+
+def step_of(grades: Iterable[float]) -> int:
+    """By how many times grades have to be multiplied to be whole: 1, 10 or 100; 1 where that does not do."""
+    every = list(grades)
+    return next((one for one in (1, 10, 100) if all(float(round(one * x, 6)).is_integer() for x in every)), 1)
+
+
+def judged_pairs(spec: str | SourceSpec) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Judgments as they count, one row for each pair, and what has to be said of them."""
+    checked = _checked(spec)
+    frame, remarks = highest_grades(pl.concat([pl.DataFrame(schema=QREL_SCHEMA), *qrel_frames(checked)], rechunk=True))
+    path = qrels_path(checked.path) if checked.scheme == "file" else None
+    if path is not None and formats.detect(path) != "parquet" and has_decimals(path):
+        largest = int(frame["relevance"].to_numpy().max())
+        remarks = (f"Grades with decimals are counted as whole numbers, up to {largest}.", *remarks)
+    return frame, remarks
 
 
 def highest_grades(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
@@ -201,6 +245,13 @@ def _file_qrels(spec: SourceSpec, path: Path) -> Iterator[Qrel]:
 
 def _nothing(path: Path) -> InputError:
     return InputError("no judgments in it", "give a file of lines: topic 0 document relevance", where=path)
+
+
+def _decimal_values(cells: list[str], path: Path, line: int) -> tuple[str, str, float]:
+    """The judgment of a line whose grade may have decimals."""
+    grade = decimal_number(cells[-1]) if cells[-1] else None
+    topic, doc, _ = _values(cells if grade is None else [*cells[:-1], "0"], path, line)
+    return topic, doc, grade or 0.0
 
 
 def _values(cells: list[str], path: Path, line: int) -> tuple[str, str, int]:

@@ -6,7 +6,7 @@ import html
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +19,7 @@ from truerank.sources import columns, formats
 from truerank.sources.blocks import RawBlock
 from truerank.sources.columns import Layout
 from truerank.sources.lines import LineBlock, line_blocks, whole_text
-from truerank.sources.rows import JsonItem, Row, loads, member_items, parquet_frames, rows
+from truerank.sources.rows import Row, column_rows, parquet_frames, rows
 
 _BLOCK: Final = 1 << 13
 #: Keys of the text of a message or passage.
@@ -247,42 +247,15 @@ def _columns(frame: pl.DataFrame, keys: _TextAndId, first: int) -> RawBlock:
 
 
 def qna_queries(path: Path, column: str | None, *, strict: bool = False) -> Iterator[RawBlock]:
-    """The queries of an MS MARCO QnA file (v2.1: one JSON object of columns, gigabytes long).
-
-    The columns `query` and `query_id` stand one after the other in the file; two readers walk through them side by
-    side, so that neither is held in memory. Where there is no `query_id`, the record's key is the id.
-    """
-    ids = _qna_ids(path)
-    records = (
-        (item, *loads(item.raw, path, item.line, strict=strict)) for item in member_items(path, column or "query")
+    """The queries of an MS MARCO QnA file; where there is no `query_id`, the record's key is the id."""
+    text = column or "query"
+    records = column_rows(path, (text, "query_id"), (text,), strict=strict)
+    numbered = (
+        Row(number, {"query_id": row.values["key"], **row.values}, row.repaired)
+        for number, row in enumerate(records, start=1)
     )
-    number = 0
-    while taken := list(islice(records, _BLOCK)):
-        rows = []
-        for item, value, repaired in taken:
-            number += 1
-            key = next(ids, None)
-            if key is None or key.key != item.key:
-                raise InputError(
-                    f"'query' and 'query_id' part at record {number} (key '{item.key}')",
-                    "write the columns in the same order",
-                    where=path,
-                    line=item.line,
-                )
-            rows.append(Row(number, {"text": value, "id": key.raw.decode("latin-1").strip('"')}, repaired))
-        yield _raw(rows, _TextAndId("text", "id"))
-
-
-def _qna_ids(path: Path) -> Iterator[JsonItem]:
-    stream = member_items(path, "query_id")
-    try:
-        start = next(stream, None)
-    except InputError as error:
-        if "query_id" not in error.fault:
-            raise
-        keys = member_items(path, "query")
-        return (item._replace(raw=(item.key or str(number)).encode()) for number, item in enumerate(keys))
-    return stream if start is None else chain([start], stream)
+    while taken := list(islice(numbered, _BLOCK)):
+        yield _raw(taken, _TextAndId(text, "query_id"))
 
 
 def identifier_of(row: Row, key: str | None) -> str:

@@ -13,8 +13,8 @@ from typing import Any, Final, Literal
 import polars as pl
 
 from truerank.errors import InputError, TwoReadingsError
-from truerank.loading import decimal_number, json_file, load_json, whole_number
-from truerank.sources import compressed, formats
+from truerank.loading import json_file, load_json, whole_number
+from truerank.sources import compressed, formats, golden_words
 from truerank.sources.folders import FolderContent, folder_content
 from truerank.sources.golden import GoldenTable, merged_tables, read_golden
 from truerank.sources.golden_cells import (
@@ -44,8 +44,9 @@ from truerank.sources.golden_joins import (
 from truerank.sources.golden_roles import HalfError, NumbersError
 from truerank.sources.golden_rows import first_names, is_settings, is_workbook, opened_rows
 from truerank.sources.golden_shapes import unfolded
+from truerank.sources.golden_words import called
 from truerank.sources.grammar import parse, unique_names
-from truerank.sources.lines import numbered_lines
+from truerank.sources.labels import read_labels
 from truerank.sources.mteb_results import counted_splits, is_mteb_result, read_mteb_results, task_scores
 from truerank.sources.notebook import source_of
 from truerank.sources.qrels import qrel_frames
@@ -56,7 +57,7 @@ from truerank.text.printable import and_more, counted, listed
 #: What a file can be.
 Kind = Literal[
     "settings", "golden file", "golden set", "expected answers", "score table", "results of MTEB", "test set",
-    "judgments", "run", "questions", "documents", "left out", "nothing known",
+    "judgments", "run", "questions", "documents", "leaderboard", "labels", "left out", "nothing known",
 ]  # fmt: skip
 #: What a check can be about; without any of it there is nothing to check.
 _CHECKED: Final = frozenset((
@@ -72,7 +73,6 @@ _NAMED: Final = 6
 _COUNTED: Final = "test counts before dev where both systems have them, train only where there is no other"
 _RUN: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+\s+[-+]?(?:[-+.\deE]+|(?i:nan|inf|infinity))(\s+\S.*)?")
 _QREL: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+(\.\d+)?")
-_DECIMALS: Final = re.compile(r".*\s\d+\.\d+")
 _BEIR_QREL: Final = re.compile(r"\S+\t\S+\t-?\d+")
 _TEXT_LINE: Final = re.compile(r"\S+\t[^\t]*[^\W\d][^\t]*")
 _SHARE: Final = 0.9
@@ -164,7 +164,7 @@ def read_as_given(paths: Sequence[Any], columns: str = "", measure: str = "") ->
         except HalfError as error:
             if len(files) > 1 and isinstance(path, str | Path):
                 halves[str(path)] = error
-            elif (alone := _golden_set(path, columns)) is None:
+            elif (alone := _golden_set(path, columns) or _labels(path, columns)) is None:
                 raise
             else:
                 found.append(alone)
@@ -371,6 +371,8 @@ def _golden_set(source: Any, columns: str) -> Reading | None:
         " ".join(str(cell).split()) if column == roles.question else whole(identifier_of(cell))
         for cell in table.cells(column)
     ]
+    if not called([column], golden_words.QUESTION | golden_words.ID) and 2 * len(set(keys)) < len(keys):
+        return None  # few values, again and again, and nothing calls them questions
     ids = {key: key if roles.identifier else str(number) for number, key in enumerate(dict.fromkeys(keys), 1)}
     numbers: dict[str, dict[str, float]] = {}
     for key, answers in zip(keys, half.lists(), strict=True):
@@ -394,6 +396,20 @@ def _golden_set(source: Any, columns: str) -> Reading | None:
     path = str(source) if isinstance(source, str | Path) else "the table"
     judged = None if prose else numbers
     return Reading(path, "golden set", why, numbers=judged, questions=questions, remarks=tuple(remarks))
+
+
+def _labels(path: Any, columns: str) -> Reading | None:
+    """What several annotators said beside each other, or in rows of their own; None for anything else."""
+    if not isinstance(path, str | Path):
+        return None
+    try:
+        read = list(read_labels(str(path), columns))
+    except InputError:
+        return None
+    names = dict.fromkeys(judgment.annotator for judgment in read if judgment.labels)
+    if len(names) < 2:
+        return None
+    return Reading(str(path), "labels", f"by {first_names(names, quoted=True)}")
 
 
 def _gold_sentence(gold: Half) -> str:
@@ -437,10 +453,9 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
     plain = [line for line in lines if not line.startswith("#")]
     if not plain:
         return None
-    decimals = any(map(_DECIMALS.fullmatch, plain))
     if plain[0].split("\t")[:2] == ["query-id", "corpus-id"]:
         why = "the columns query-id, corpus-id and score of BEIR"
-        return _graded(path, why) if decimals else Reading(str(path), "judgments", why)
+        return Reading(str(path), "judgments", why)
 
     def share(pattern: re.Pattern[str]) -> float:
         return sum(pattern.fullmatch(line.strip()) is not None for line in plain) / len(plain)
@@ -448,14 +463,13 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
     found: Reading | None = None
     if share(_QREL) >= _SHARE:
         why = "lines of topic, 0, document and grade"
-        found = _graded(path, why) if decimals else Reading(str(path), "judgments", why)
+        found = Reading(str(path), "judgments", why)
     elif share(_RUN) >= _SHARE:
         why = "lines of topic, Q0, document, rank, score and tag"
-        commented = len(plain) < len(lines)
-        found = Reading(str(path), "run", why, numbers=_of_commented_run(path) if commented else None)
+        found = Reading(str(path), "run", why)
     elif share(_BEIR_QREL) == 1 and _counts_up(plain):
         why = "lines of topic, document and rank, as for MS MARCO"
-        found = Reading(str(path), "run", why, numbers=_of_ranks(path))
+        found = Reading(str(path), "run", why)
     elif len(plain) > 1 and share(_TEXT_LINE) == 1 and (words := _words_by_id(plain)):
         why = f"lines of id and text without a header, {words:.0f} words each"
         found = Reading(str(path), "documents" if words >= _DOCUMENT_WORDS else "questions", why)
@@ -473,54 +487,11 @@ def _words_by_id(lines: Sequence[str]) -> float:
     return mean(counts) if mean(count > 1 for count in counts) > _SHARE / 2 else 0.0
 
 
-def _of_commented_run(path: Path) -> Mapping[str, Mapping[str, float]]:
-    """A run with lines that begin with "#", which the form of TREC does not have."""
-    found: dict[str, dict[str, float]] = {}
-    for number, line, _ in numbered_lines(path):
-        cells = line.split()
-        if not cells or (cells[0].startswith("#") and not _RUN.fullmatch(line.strip())):
-            continue
-        if not _RUN.fullmatch(line.strip()):
-            fault = "a line that is not topic, Q0, document, rank, score and tag"
-            raise InputError(fault, "correct it", where=path, line=number)
-        own = found.setdefault(cells[0], {})
-        if cells[2] in own:
-            raise InputError(f"document {cells[2]} appears twice", "keep one of its lines", where=path, line=number)
-        own[cells[2]] = float(cells[4])
-    return found
-
-
-def _graded(path: Path, why: str) -> Reading:
-    """Judgments with decimals in their grades, as whole numbers."""
-    found: dict[str, dict[str, float]] = {}
-    for number, line, _ in numbered_lines(path):
-        cells = line.split("\t") if "\t" in line else line.split()
-        if (grade := decimal_number(cells[-1].strip()) if len(cells) in (3, 4) else None) is not None:
-            own = found.setdefault(whole(cells[0]), {})
-            own[whole(cells[-2])] = max(grade, own.get(whole(cells[-2]), grade))
-        elif line.strip() and number > 1:
-            raise InputError("a line that is not topic, document and grade", "correct it", where=path, line=number)
-    numbers, remark = whole_grades(found)
-    return Reading(str(path), "judgments", f"{why}; {remark}" if remark else why, numbers=numbers)
-
-
 def _counts_up(lines: Sequence[str]) -> bool:
     """Whether the last column of the first topic is 1, 2, 3 and so on."""
     rows = [line.split() for line in lines]
     first = [whole_number(row[2]) for row in rows if row[0] == rows[0][0]]
     return len(first) > _FEWEST_RANKS and first == list(range(1, len(first) + 1))
-
-
-def _of_ranks(path: Path) -> Mapping[str, Mapping[str, float]]:
-    found: dict[str, dict[str, float]] = {}
-    for number, line, _ in numbered_lines(path):
-        cells = line.split()
-        if not cells:
-            continue
-        if len(cells) != 3 or not (rank := whole_number(cells[2])):
-            raise InputError("a line that is not topic, document and rank", "correct it", where=path, line=number)
-        found.setdefault(cells[0], {})[cells[1]] = 1 / rank
-    return found
 
 
 def _records(path: Path, sample: Sequence[str]) -> Reading | None:
@@ -654,6 +625,10 @@ def opened(paths: Any, columns: str = "", measure: str = "", **named: Any) -> Op
     several = several_paths(paths)
     readings = read_as_given(several, columns, measure)
     if not any(one.kind in _CHECKED for one in readings):
+        for one in readings:
+            if one.kind == "labels":
+                remedy = f"compare them: truerank judge agreement {one.path}; grades of documents: truerank judge audit"
+                raise InputError(f"labels {one.why}, and no results of systems", remedy, where=one.path)
         remedy = "give a table of questions, runs and judgments, or name what the files are by options"
         raise InputError(f"nothing in it can be checked: {kinds_of(readings)}", remedy, where=readings[0].path)
     scores = [one.table for one in readings if one.table is not None and one.table.scores]

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import csv
 import itertools
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 import polars as pl
 
 from truerank.errors import InputError, TruerankError
-from truerank.loading import load_json, whole_number
+from truerank.loading import LARGEST, load_json, load_json_at, whole_number
 from truerank.sources import columns, compressed
 from truerank.sources.grammar import SOURCES
 from truerank.sources.lines import decoded, line_blocks
@@ -102,7 +104,7 @@ def _parquet_rows(path: Path) -> Iterator[Row]:
 def saved_files(folder: Path) -> list[Path]:
     """The Arrow files of a folder that `Dataset.save_to_disk` wrote, in the order of its records."""
     state = folder / "state.json"
-    value = loads(compressed.head(state), state, 1, strict=True)[0]
+    value = load_json(compressed.head(state), state, line=1)
     listed = value.get("_data_files") if isinstance(value, dict) else None
     names = [one.get("filename") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     files = [folder / name for name in names if isinstance(name, str) and "/" not in name]
@@ -142,15 +144,14 @@ def json_row(text: str, path: Path, line: int, *, repaired: bool = False) -> Row
 
 def _json_rows(path: Path, strict: bool) -> Iterator[Row]:
     """The items of an array; the members of an object (`{"301": "text"}` or `{"301": {"title": …}}`)."""
-    if first_byte(path) == b"[":
-        for item in array_items(path):
-            value, repaired = loads(item.raw, path, item.line, strict=strict)
-            yield Row(item.line, _named_values(value, path, item.line), repaired)
-        return
-    for item in object_items(path):
-        value, repaired = loads(item.raw, path, item.line, strict=strict)
-        values = value if isinstance(value, dict) else {"text": value}
-        yield Row(item.line, {"_id": item.key, **values}, repaired)
+    reader = _JsonReader(path, strict)
+    listed = reader.sign() == "["
+    for key, value, line, repaired in reader.items():
+        if listed:
+            yield Row(line, _named_values(value, path, line), repaired)
+        else:
+            yield Row(line, {"_id": key, **(value if isinstance(value, dict) else {"text": value})}, repaired)
+    reader.end()
 
 
 def _named_values(value: Any, path: Path, line: int) -> Mapping[str, Any]:
@@ -203,42 +204,56 @@ def _csv_rows(path: Path, strict: bool, quoted: bool) -> Iterator[Row]:
         ) from error
 
 
-_BLANKS: Final = b" \t\r\n"
-_SKIP_BLANKS: Final = re.compile(rb"[ \t\r\n]*")
-_STRING_BODY: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+'
-#: A whole string, a string that the buffer cuts off, or a bracket.
-_TOKEN: Final = re.compile(
-    rb"(?s)(?P<string>" + _STRING_BODY + rb'")|(?P<cut>' + _STRING_BODY + rb"\\?\Z)|(?P<bracket>[\[\]{}])"
-)
-_PLAIN_KEY: Final = re.compile(rb'"([ !#-\[\]-~]*)"[ \t\r\n]*:')
-_SCALAR: Final = re.compile(rb"[^\s,\[\]{}:\"]*")
-_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
-_STEP: Final = np.array([1 if byte in b"[{" else -1 for byte in range(256)], np.int8)
-_WORTH_A_LEAP: Final = 1 << 12
-_SOON: Final = 64
-_LARGEST: Final = 1 << 28
-#: Where a list ends, most likely: behind it comes another member whose key is a number.
-_NEXT_LIST: Final = re.compile(rb'\][ \t\r\n]*,[ \t\r\n]*"[0-9]+"[ \t\r\n]*:')
-_PIECE: Final = 1 << 20
+def column_rows(path: Path, names: Sequence[str], needed: Sequence[str], *, strict: bool = False) -> Iterator[Row]:
+    """The records of one JSON object of columns, gigabytes long in MS MARCO QnA, each with its `key`.
+
+    One pass finds the columns; then they are read side by side, so that none is held in memory. A column may lack a
+    record where keys are numbers that ascend; any other keys must be the same in all columns, in one order.
+
+    Args:
+        names: the columns that are read.
+        needed: those that must be there.
+        strict: raise for bytes that are not UTF-8.
+    """
+    reader, streams = _JsonReader(path, strict), dict[str, Iterator[_JsonItem]]()
+    others: list[str] = []
+    for name in reader.names():
+        if name not in names:
+            others.append(name)
+        elif reader.sign() not in ("{", "["):
+            raise reader.fault(f"'{name}' is not a table", _NO_QNA)
+        else:
+            streams.setdefault(name, reader.fork().items())
+        reader.skip()
+    reader.end()
+    for name in needed:
+        if name not in streams:
+            listed = ", ".join([*streams, *others][:12]) or "none"
+            raise reader.fault(f"no column '{name}'; there are {listed}", _NO_QNA)
+    heads = {name: next(streams[name], None) for name in names if name in streams}
+    last = -1
+    while keys := {head.key for head in heads.values() if head}:
+        numbers = {-1 if (number := whole_number(key)) is None else number: key for key in keys}
+        least = min(numbers)
+        taken = {name: head for name, head in heads.items() if head and head.key == numbers[least]}
+        if least <= last and len(taken) < len(streams):
+            fault = f"columns in different orders (at the key '{numbers[least]}')"
+            raise InputError(fault, "write the records of all columns in one order", where=path)
+        last = max(last, least)
+        values = {"key": numbers[least], **{name: head.value for name, head in taken.items()}}
+        yield Row(next(iter(taken.values())).line, values, any(head.repaired for head in taken.values()))
+        heads |= {name: next(streams[name], None) for name in taken}
 
 
-class JsonItem(NamedTuple):
-    """One value inside the large one: its key ("" in an array), its bytes, and the line where it begins."""
-
-    key: str
-    raw: bytes
-    line: int
-
-
-class Place(NamedTuple):
-    """Where a value begins in an uncompressed file: its offset in bytes and its line."""
-
-    offset: int
-    line: int
+_BLANKS: Final = re.compile(r"[ \t\r\n]*")
+#: Characters by which the end of a text can hide what a number, a word or an escape sequence is.
+_NEAR: Final = 16
+_NO_QNA: Final = "give the MS MARCO QnA file, name another column with #COLUMN, or the format with ?format="
+_CUT_OFF: Final = "it is cut off: download or copy it again"
 
 
-class Parsed(NamedTuple):
-    """One value inside a large one: its key, the value, the line where it begins, whether bytes had to be repaired."""
+class _JsonItem(NamedTuple):
+    """One value inside a large one: its key, the line where it begins, and whether bytes had to be repaired."""
 
     key: str
     value: Any
@@ -246,310 +261,123 @@ class Parsed(NamedTuple):
     repaired: bool
 
 
-def first_byte(path: Path) -> bytes:
-    """The first byte that is not a blank, after a byte order mark."""
-    return compressed.head(path).removeprefix(b"\xef\xbb\xbf").lstrip(_BLANKS)[:1]
+class _JsonReader:
+    """A position in a JSON text that only moves forward; little more than one value is in memory."""
 
+    def __init__(self, path: Path, strict: bool) -> None:
+        self._path, self._strict = path, strict
+        self._pieces, self._taken = compressed.chunks(path), 0
+        # A byte that is not UTF-8 becomes half a surrogate pair, which UTF-8 does not hold.
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
+        self._text, self._at, self._ended = "", 0, False
+        self._line, self._counted = 1, 0
 
-def loads(raw: bytes, path: Path, line: int, *, strict: bool) -> tuple[Any, bool]:
-    """A JSON value, and whether bytes in it had to be repaired."""
-    text, repaired = decoded(raw, path, line, strict=strict)
-    return load_json(text, path, line=line, remedy="correct the line, or download the file again"), repaired
-
-
-def array_items(path: Path) -> Iterator[JsonItem]:
-    """The items of the array that the file holds."""
-    scanner = _Scanner(path)
-    scanner.expect(b"[")
-    yield from scanner.items()
-    scanner.end()
-
-
-def object_items(path: Path) -> Iterator[JsonItem]:
-    """The members of the object that the file holds."""
-    scanner = _Scanner(path)
-    scanner.expect(b"{")
-    yield from scanner.members()
-    scanner.end()
-
-
-def member_items(path: Path, name: str) -> Iterator[JsonItem]:
-    """The members (or items) of the member with this name of the file's object; the others are passed over."""
-    scanner = _Scanner(path)
-    scanner.expect(b"{")
-    for key in scanner.names():
-        if key != name:
-            scanner.value(keep=False)
-            continue
-        opening = scanner.peek()
-        if opening not in (b"{", b"["):
-            scanner.fail(f"'{name}' is not a table", "give the MS MARCO QnA file, or name the format with ?format=")
-        scanner.expect(opening)
-        yield from scanner.members() if opening == b"{" else scanner.items()
-        return
-    scanner.fail(f"no column '{name}'", "give a file that has it, or name another with #COLUMN")
-
-
-def member_places(path: Path) -> dict[str, Place]:
-    """Where the values of the members of the file's object begin, by name; the file must not be compressed.
-
-    One pass over the file, in which nothing is held; of members with the same name the first one counts.
-    """
-    scanner = _Scanner(path)
-    scanner.expect(b"{")
-    places: dict[str, Place] = {}
-    for name in scanner.names():
-        scanner.peek()
-        places.setdefault(name, Place(scanner.offset, scanner.line()))
-        scanner.value(keep=False)
-    scanner.end()
-    return places
-
-
-def parsed_at(path: Path, place: Place, *, strict: bool) -> Iterator[Parsed]:
-    """The members of the object (or items of the array, numbered from 0) that begins at a place, as values.
-
-    Args:
-        strict: raise for bytes that are not UTF-8.
-    """
-    scanner = _Scanner(path, place)
-    opening = scanner.peek()
-    if opening not in (b"{", b"["):
-        scanner.fail("a column that is not a table", "give the MS MARCO QnA file, or name the format with ?format=")
-    scanner.expect(opening)
-    if opening == b"[":
-        for number, item in enumerate(scanner.items()):
-            value, repaired = loads(item.raw, path, item.line, strict=strict)
-            yield Parsed(str(number), value, item.line, repaired)
-        return
-    for key in scanner.names():
-        yield Parsed(key, *scanner.parsed(strict=strict))
-
-
-def ascending_at(path: Path, place: Place) -> bool:
-    """Whether all keys of the object that begins at a place are numbers that ascend; items of an array always do."""
-    scanner = _Scanner(path, place)
-    opening = scanner.peek()
-    scanner.expect(opening)
-    last = -1
-    if opening == b"{":
-        for key in scanner.names():
-            number = whole_number(key)
-            if number is None or number <= last:
-                return False
-            last = number
-            scanner.value(keep=False)
-    return True
-
-
-class _Scanner:
-    """A position in a stream of JSON bytes that only moves forward."""
-
-    def __init__(self, path: Path, place: Place | None = None) -> None:
-        self._path = path
-        self._chunks = compressed.chunks(path) if place is None else _pieces(path, place.offset)
-        self._data = b""
-        self._at = 0
-        self._before = 0
-        self._line = 1 if place is None else place.line
-        self._counted = 0
-        self._fill()
-        if place is None and self._data.startswith(b"\xef\xbb\xbf"):
-            self._at = 3
-
-    @property
-    def offset(self) -> int:
-        """Bytes before the position, of the file as it is when unfolded."""
-        return self._before + self._at
-
-    def fail(self, fault: str, remedy: str) -> None:
-        raise InputError(fault, remedy, where=self._path, line=self.line())
+    def fork(self) -> _JsonReader:
+        """Another reader that stands where this one does."""
+        other = copy(self)
+        other._pieces = itertools.islice(compressed.chunks(self._path), self._taken, None)
+        other._decoder = copy(self._decoder)
+        return other
 
     def line(self) -> int:
-        self._line += self._data.count(b"\n", self._counted, self._at)
+        self._line += self._text.count("\n", self._counted, self._at)
         self._counted = self._at
         return self._line
 
-    def peek(self) -> bytes:
-        """The next byte that is not a blank; empty at the end."""
+    def fault(self, fault: str, remedy: str) -> InputError:
+        return InputError(fault, remedy, where=self._path, line=self.line())
+
+    def sign(self) -> str:
+        """The next character that is not a blank; empty at the end."""
         while True:
-            if (byte := self._data[self._at : self._at + 1]) > b" ":
-                return byte
-            match = _SKIP_BLANKS.match(self._data, self._at)
-            self._at = match.end() if match else self._at
-            if self._at < len(self._data):
-                return self._data[self._at : self._at + 1]
-            if not self._fill():
-                return b""
-
-    def expect(self, byte: bytes) -> None:
-        if (found := self.peek()) != byte:
-            self._unexpected(found, f"'{byte.decode()}'")
-        self._at += 1
-
-    def end(self) -> None:
-        if found := self.peek():
-            self._unexpected(found, "the end of the file")
-
-    def items(self) -> Iterator[JsonItem]:
-        """The items of the array that has just been opened."""
-        if self._closes(b"]"):
-            return
-        while True:
-            self.peek()
-            line = self.line()
-            yield JsonItem("", self.value(), line)
-            if not self._goes_on(b"]"):
-                return
-
-    def members(self) -> Iterator[JsonItem]:
-        """The members of the object that has just been opened."""
-        for key in self.names():
-            self.peek()
-            line = self.line()
-            yield JsonItem(key, self.value(), line)
+            self._at = _BLANKS.match(self._text, self._at).end()  # type: ignore[union-attr]
+            if self._at < len(self._text) or self._ended:
+                return self._text[self._at : self._at + 1]
+            self._read_on()
 
     def names(self) -> Iterator[str]:
-        """The keys of the object that has just been opened; the caller takes or skips each value."""
-        if self._closes(b"}"):
+        """The keys of the object that begins here, or numbers from 0 for an array; the caller takes each value."""
+        closing = {"{": "}", "[": "]"}[self._expected("{[")]
+        if self.sign() == closing:
+            self._at += 1
             return
-        while True:
-            if (found := self.peek()) != b'"':
-                self._unexpected(found, "a key")
-            yield self._key()
-            if not self._goes_on(b"}"):
+        for number in itertools.count():
+            key = str(number)
+            if closing == "}":
+                if self.sign() != '"':
+                    self._expected('"')
+                key = self._item().value
+                self._expected(":")
+            yield key
+            if self._expected("," + closing) == closing:
                 return
 
-    def _key(self) -> str:
-        plain = _PLAIN_KEY.match(self._data, self._at)
-        if plain is not None:
-            self._at = plain.end()
-            return plain[1].decode("ascii")
-        line = self.line()
-        key, _ = loads(self.value(), self._path, line, strict=False)
-        self.expect(b":")
-        return str(key)
+    def items(self) -> Iterator[_JsonItem]:
+        """The members of the object, or the items of the array, that begins here."""
+        return (self._item(key) for key in self.names())
 
-    def value(self, *, keep: bool = True) -> bytes:
-        """The bytes of the next value; with keep=False it is passed over and nothing is held."""
-        opening = self.peek()
-        if opening in (b"{", b"[", b'"'):
-            return self._composite(keep)
-        parts = [b""]
-        while True:
-            match = _SCALAR.match(self._data, self._at)
-            end = match.end() if match else self._at
-            parts.append(self._data[self._at : end])
-            self._at = end
-            if end < len(self._data) or not self._fill():
-                break
-        raw = b"".join(parts)
-        if not raw:
-            self._unexpected(self.peek(), "a value")
-        return raw
+    def skip(self) -> None:
+        """Passes over a value, of which one member at a time is in memory."""
+        if self.sign() in ("{", "["):
+            deque(self.items(), maxlen=0)
+        else:
+            self._item()
 
-    def parsed(self, *, strict: bool) -> tuple[Any, int, bool]:
-        """The next value, its line, and whether bytes in it had to be repaired."""
-        opening = self.peek()
-        line = self.line()
-        if opening == b"[" and (match := _NEXT_LIST.search(self._data, self._at)):
-            # A list that closes too early is not JSON, so that a wrong guess cannot give a wrong value.
-            with contextlib.suppress(InputError):
-                value = load_json(self._data[self._at : match.start() + 1], self._path)
-                self._at = match.start() + 1
-                return value, line, False
-        value, repaired = loads(self.value(), self._path, line, strict=strict)
-        return value, line, repaired
+    def end(self) -> None:
+        if sign := self.sign():
+            raise self.fault(f"no valid JSON (the end of the file expected, found {sign!r})", _REMEDY)
 
-    def _composite(self, keep: bool) -> bytes:
-        start, depth, at, tokens = self._at, 0, self._at, 0
-        while True:
-            # Most values end soon; a leap looks at all that lies in the buffer.
-            if tokens == _SOON and depth and not keep:
-                depth, at = self._leap(depth, at)
-            tokens += 1
-            match = _TOKEN.search(self._data, at)
-            if match is None or match.lastgroup == "cut":
-                resume = len(self._data) if match is None else match.start()
-                held = start if keep else resume
-                self._at = held
-                if not self._fill():
-                    self.fail("the file ends within a value", "it is cut off: download or copy it again")
-                if len(self._data) - self._at > _LARGEST:
-                    self.fail(f"a value of more than {_LARGEST >> 20} MiB", "write the data as JSONL")
-                start, at, tokens = self._at, self._at + resume - held, _SOON
-                continue
-            at = match.end()
-            if match.lastgroup == "bracket":
-                depth += 1 if match.group() in b"[{" else -1
-            if depth == 0:
-                self._at = at
-                return self._data[start:at] if keep else b""
-
-    def _leap(self, depth: int, at: int) -> tuple[int, int]:
-        """Depth and position behind what lies in the buffer, as far as it does not close the value."""
-        if len(self._data) - at < _WORTH_A_LEAP:
-            return depth, at
-        # Between quotes that are not escaped lie the strings, every second part; an odd quote cuts the last one off.
-        data = self._data[at:] if b"\\" not in self._data else _unescaped(self._data[at:])
-        parts = data.split(b'"')
-        outside = b"".join(parts[::2])
-        if b"\\" in outside:
-            return depth, at
-        stop = len(self._data) - (0 if len(parts) % 2 else len(parts[-1]) + 1)
-        brackets = np.frombuffer(outside.translate(None, _NO_BRACKETS), np.uint8)
-        depths = depth + np.cumsum(_STEP[brackets], dtype=np.int64)
-        if not len(depths):
-            return depth, stop
-        return (int(depths[-1]), stop) if depths.min() > 0 else (depth, at)
-
-    def _closes(self, byte: bytes) -> bool:
-        if self.peek() == byte:
-            self._at += 1
-            return True
-        return False
-
-    def _goes_on(self, closing: bytes) -> bool:
-        """Passes over a comma (True) or the closing bracket (False)."""
-        found = self.peek()
-        if found not in (b",", closing):
-            self._unexpected(found, f"',' or '{closing.decode()}'")
+    def _expected(self, signs: str) -> str:
+        """Passes over one of some signs."""
+        sign = self.sign()
+        wanted = " or ".join(f"'{each}'" for each in signs)
+        if not sign:
+            raise self.fault(f"the file ends where {wanted} should come", _CUT_OFF)
+        if sign not in signs:
+            raise self.fault(f"no valid JSON ({wanted} expected, found {sign!r})", _REMEDY)
         self._at += 1
-        return found == b","
+        return sign
 
-    def _unexpected(self, found: bytes, wanted: str) -> None:
-        if not found:
-            self.fail(f"the file ends where {wanted} should come", "it is cut off: download or copy it again")
-        self.fail(
-            f"no valid JSON ({wanted} expected, found {found.decode('latin-1')!r})", "correct it or download it again"
-        )
-
-    def _fill(self) -> bool:
-        """Drops what lies behind the position and adds the next piece of the file; False at its end."""
-        self.line()
+    def _item(self, key: str = "") -> _JsonItem:
+        self.sign()
+        line = self.line()
+        while True:
+            known = len(self._text) - (0 if self._ended else _NEAR)
+            try:
+                value, end = load_json_at(self._text, self._at, self._path, line=line, remedy=_REMEDY)
+                if end <= known:
+                    break
+            except InputError as error:
+                if not _is_cut(error.__cause__, known):
+                    raise
+                if self._ended:
+                    raise self.fault("the file ends within a value", _CUT_OFF) from error
+            self._read_on()
+        raw, self._at = self._text[self._at : end], end
         try:
-            piece = next(self._chunks, b"")
-        except compressed.BrokenFileError as error:
-            raise InputError(error.fault, error.remedy, where=self._path, line=self._line) from error
-        if not piece:
-            return False
-        self._before += self._at
-        self._data = self._data[self._at :] + piece
-        self._at = self._counted = 0
-        return True
+            raw.encode()
+        except UnicodeEncodeError:
+            text, _ = decoded(raw.encode("utf-8", "surrogateescape"), self._path, line, strict=self._strict)
+            return _JsonItem(key, load_json(text, self._path, line=line, remedy=_REMEDY), line, True)
+        return _JsonItem(key, value, line, False)
+
+    def _read_on(self) -> None:
+        """Drops what lies behind the position, and adds more text than is left."""
+        self.line()
+        texts, size = [self._text[self._at :]], 0
+        if len(texts[0]) > LARGEST:
+            raise self.fault(f"a value of more than {LARGEST >> 20} MiB", "write the data as JSONL")
+        while size <= len(texts[0]) and not self._ended:
+            try:
+                piece = next(self._pieces, b"")
+            except compressed.BrokenFileError as error:
+                raise self.fault(error.fault, error.remedy) from error
+            self._taken, self._ended = self._taken + 1, not piece
+            texts.append(self._decoder.decode(piece, self._ended))
+            size += len(texts[-1])
+        self._text, self._at, self._counted = "".join(texts), 0, 0
 
 
-def _unescaped(data: bytes) -> bytes:
-    """Bytes from outside a string with escaped quotes and backslashes overwritten, as long as before."""
-    return data.replace(b"\\\\", b"__").replace(b'\\"', b"__")
-
-
-def _pieces(path: Path, offset: int) -> Iterator[bytes]:
-    try:
-        with path.open("rb") as stream:
-            stream.seek(offset)
-            while piece := stream.read(_PIECE):
-                yield piece
-    except OSError as error:
-        fault = f"cannot be read ({error.strerror or error})"
-        raise InputError(fault, "check the disk or copy it again", where=path) from error
+def _is_cut(error: BaseException | None, known: int) -> bool:
+    """Whether a value is no JSON only because its text ends, whose end from some position on is not known."""
+    return isinstance(error, JSONDecodeError) and (error.pos >= known or error.msg.startswith("Unterminated string"))

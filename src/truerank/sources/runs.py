@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.loading import load_yaml
+from truerank.loading import load_yaml, whole_number
 from truerank.records import RunRow
 from truerank.sources import compressed, formats, grammar, lines
 from truerank.sources.lines import metadata_header
@@ -34,9 +34,10 @@ _LARGEST: Final = 2**63 - 1
 
 
 def read_run(path: str | Path) -> Iterator[RunRow]:
-    """Reads a run: lines `topic Q0 document rank score tag`, compressed or not, or Parquet.
+    """Reads a run: lines `topic Q0 document rank score tag`, or `topic document rank`, compressed or not, or Parquet.
 
-    Parquet has the columns of `RUN_SCHEMA`, by these names or those of other programs; without `rank`, scores give it.
+    Lines that begin with "#" and are no result are comments. Without scores, the score of rank r is 1 / r. Parquet has
+    the columns of `RUN_SCHEMA`, by these names or those of other programs; without `rank`, scores give it.
 
     Args:
         path: the file.
@@ -64,6 +65,14 @@ def read_run_frame(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA
     Raises:
         InputError: as in `read_run`; a document that occurs twice for a topic anywhere in the file.
     """
+    frame = whole_run(path, columns)
+    if pair := lines.repeated_pair(frame["topic_id"], frame["doc_id"]):
+        refuse_repeat(_file(path)[0], frame, pair)
+    return frame
+
+
+def whole_run(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA)) -> pl.DataFrame:
+    """The same; documents that occur twice are not looked for."""
     wanted = {name: kind for name, kind in RUN_SCHEMA.items() if name in ("topic_id", "doc_id", *columns)}
     parts: dict[str, list[pl.Series]] = {name: [pl.Series(name, dtype=kind)] for name, kind in wanted.items()}
     for part in run_frames(path, tuple(wanted)):
@@ -71,10 +80,19 @@ def read_run_frame(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA
             some.append(part[name])
     del part
     # One column after the other, so that no more than one is held twice; those of a small file are good as they are.
-    frame = pl.DataFrame([pl.concat(some := parts.pop(name), rechunk=len(some) > 2) for name in wanted])
-    if pair := lines.repeated_pair(frame["topic_id"], frame["doc_id"]):
-        refuse_repeat(_file(path)[0], frame, pair)
-    return frame
+    return pl.DataFrame([pl.concat(some := parts.pop(name), rechunk=len(some) > 2) for name in wanted])
+
+
+def first_places(frame: pl.DataFrame, name: str) -> tuple[pl.DataFrame, str]:
+    """A run with each document once for a topic, where its score, or else its rank, puts it first; and a remark."""
+    if (pair := lines.repeated_pair(frame["topic_id"], frame["doc_id"])) is None:
+        return frame, ""
+    order = [one for one in ("score", "rank", "row") if one in (*frame.columns, "row")]
+    placed = frame.with_row_index("row").sort(order, descending=[one == "score" for one in order])
+    kept = placed.unique(["topic_id", "doc_id"], keep="first", maintain_order=True).sort("row").drop("row")
+    topic, doc = frame.select("topic_id", "doc_id").row(pair.second)
+    many = counted(len(frame) - len(kept), "result")
+    return kept, f"{name}: {many} repeated, such as {doc} for topic {topic}: the first place of each counts."
 
 
 def run_frames(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA)) -> Iterator[pl.DataFrame]:
@@ -126,6 +144,8 @@ def _values_of(columns: Collection[str]) -> lines.LineReader:
 
 
 def _row(cells: list[str], path: Path, line: int) -> RunRow:
+    if len(cells) == 3 and (place := whole_number(cells[2])):
+        return RunRow(cells[0], cells[1], place, 1 / place, "")
     if len(cells) != 6:
         raise InputError(f"{counted(len(cells), 'column')} instead of 6", _REMEDY, where=path, line=line)
     topic, _, document, rank, score, tag = cells

@@ -548,3 +548,26 @@ def test_what_is_a_systems_own_is_no_task(tmp_path: Path) -> None:
     for board in (tall, read_board(single)):
         assert set(board.main["task"]) == {"T1", "T2"}
         assert "Not taken for tasks: Average." in board.remarks or "rows of means" in board.remarks[0]
+
+
+def test_tables_are_read_together_by_columns_that_are_named(tmp_path: Path) -> None:
+    tall, wide = tmp_path / "tall.csv", tmp_path / "wide.csv"
+    tall.write_text("Nom;Corpus;Valeur\na;x;.5\na;y;.6\nb;x;.4\nb;y;.7\n", encoding="utf-8")
+    wide.write_text("Model,x,y,extra\nc,.1,.2,9\nd,.3,.4,9\n", encoding="utf-8")
+    with pytest.raises(InputError, match="system=COLUMN,task=COLUMN"):
+        leaderboard(str(tall))
+    found = leaderboard([str(tall)], columns="system=Nom,task=Corpus,score=Valeur")
+    assert (
+        found.readings[0]
+        .sentence()
+        .endswith("2 systems on 2 tasks; system in 'Nom'; task in 'Corpus'; score in 'Valeur'")
+    )
+    assert found.frames["scores"].filter(system="b")["score"].to_list() == [0.4, 0.7]
+    named = leaderboard(str(wide), columns="score=x+y")
+    assert named.facts["tasks"] == 2 and "extra" in named.readings[0].remarks[0]
+    tall.write_text("model,task,score\na,x,.5\na,y,.6\nb,x,.4\nb,y,.7\n", encoding="utf-8")
+    wide.write_text("Model,x,y\nc,.1,.2\nd,.3,.4\n", encoding="utf-8")
+    both = leaderboard([str(tall), str(wide)])
+    assert both.facts["systems"] == 4 and len(both.readings) == 2
+    with pytest.raises(InputError, match="several scores for x of a"):
+        leaderboard([str(tall), str(tall)])

@@ -17,15 +17,17 @@ from truerank.audits.assessors.options import AssessorRules
 from truerank.audits.assessors.order import FamilySource, SystemScores, families_frame, last_stage_frame, read_families
 from truerank.audits.assessors.panel import judge_families, left_out_frame, panel_frame
 from truerank.core.result import Result
-from truerank.judging.ratings import Ratings
+from truerank.errors import InputError, OptionError
+from truerank.judging.ratings import Ratings, read_ratings
 from truerank.judging.store import Store
 from truerank.measures.grammar import MeasureSpec
 from truerank.measures.scoring import RunSource, has_runs, run_inputs
-from truerank.options import Flag, Out, Resampling, Scoring, command
+from truerank.options import Columns, Flag, Out, Resampling, Scoring, command
 from truerank.records import Input
 from truerank.sources.grammar import named_source
-from truerank.sources.inputs import input_of
+from truerank.sources.inputs import input_of, inputs_of
 from truerank.sources.notebook import is_single
+from truerank.sources.recognition import several_paths
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
@@ -82,8 +84,8 @@ Grading: TypeAlias = str | Path | pl.DataFrame | Mapping[str, Any] | Sequence[An
 
 @command
 def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, the rest by name
-    people: Annotated[Grading, Flag(metavar="[NAME=]SRC", reads=list[str])],
-    model: Annotated[Grading, Flag(metavar="[NAME=]SRC", reads=list[str])],
+    people: Annotated[Grading, Flag(metavar="[NAME=]SRC", reads=list[str])] = (),
+    model: Annotated[Grading, Flag(metavar="[NAME=]SRC", reads=list[str])] = (),
     run: Annotated[RunSource, Flag(metavar="FILE", reads=list[str])] = (),
     families: Annotated[FamilySource, Flag(metavar="FILE", reads=str)] = None,
     measures: Annotated[MeasureSpec, Flag(reads=str)] = "nDCG@10",
@@ -91,6 +93,8 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
     resampling: Resampling = Resampling(resamples=1_000),
     scoring: Scoring = Scoring(),
     *,
+    paths: Annotated[Any, Flag(metavar="PATH", positional=True, reads=list[str])] = (),
+    columns: Columns = "",
     out: Out = None,
 ) -> AssessorAudit:
     """Says for which uses the grades of a model can stand in for those of people.
@@ -112,6 +116,10 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
         rules: what is compared, and by which rules.
         resampling: of the intervals over topics.
         scoring: how runs are scored; its lowest relevant grade also divides the grades.
+        paths: instead of `people` and `model`: judging stores and label files that say who is a model, in a column
+            `role` or by its name, such as a column "gpt" beside one of a person.
+        columns: of label files: what columns are, where their names do not say, such as
+            id=topic,document=passage,label=ann+gpt.
         out: a folder for the report, its tables and figures, the card and the figures as Parquet.
 
     Returns:
@@ -122,6 +130,8 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
 
     Examples:
 
+        truerank judge audit grades.csv --columns id=topic,document=passage,label=ann+gpt
+
         truerank judge audit --people track.qrels --model gpt=gpt.qrels --model llama=llama.qrels --out assessors/
 
         truerank judge audit --people passages.judged --model passages.judged --run runs/bm25.run --run runs/mono.run
@@ -130,7 +140,17 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
     Source: Rahmani et al. (2025), Judging the Judges (LLMJudge); Clarke, Dietz (2024) for the circularity of model
     judges.
     """
-    grades = read_grades(read_voices(people, models=False), read_voices(model, models=True), rules)
+    both = several_paths(paths)
+    named = [not (isinstance(given, list | tuple | Mapping) and not given) for given in (people, model)]
+    if named != [not both] * 2:
+        fault = "not both people and a model" if not both else "two readings: paths, and people or models beside them"
+        raise OptionError("people", fault, "give `people` and `model`, or paths of files that say who is a model")
+    ratings = read_ratings(list(both), columns=columns) if both else None
+    if ratings and not (ratings.models and ratings.people):
+        fault = f"nobody, or everybody, is said to be a model: {', '.join(one.name for one in ratings.annotators)}"
+        raise InputError(fault, "give a column role, or name the files by `people` and `model`", where=both[0])
+    said = read_voices(ratings or people, models=False), read_voices(ratings or model, models=True)
+    grades = read_grades(*said, rules)
     runs = order.read_systems(run) if has_runs(run) else {}
     of = read_families(families, tuple(runs), grades.judges)
     frames = _agreement(grades, grades.code_of(scoring.rel), rules, resampling)
@@ -164,10 +184,12 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
         remarks=remarks,
         out=None if out is None else Path(out),
     )
+    found = found.read_from(ratings.readings()) if ratings else found
     if out is None:
         return found
     options = {"measures": str(measures), "rules": rules, "resampling": resampling, "scoring": scoring}
     inputs = [
+        *inputs_of(paths=both),
         *_inputs("people", people),
         *_inputs("model", model),
         *run_inputs(run),

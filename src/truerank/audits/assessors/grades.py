@@ -115,11 +115,11 @@ def _named(sources: Any, models: bool) -> Iterator[tuple[str, Any]]:
         return
     several = sources if isinstance(sources, list | tuple) else (sources,)
     for number, source in enumerate(several, 1):
-        if not isinstance(source, str | Path | SourceSpec):
+        if isinstance(source, Ratings | SourceSpec):
+            yield "", source
+        elif not isinstance(source, str | Path):
             default = "model" if models else "people"
             yield (default if len(several) == 1 else f"{default} {number}"), source
-        elif isinstance(source, SourceSpec):
-            yield "", source
         else:
             name, spec = named_source(str(source))
             yield name, spec
@@ -175,14 +175,17 @@ def _frame(ratings: Ratings, annotator: int) -> pl.DataFrame:
         if rating.annotator != annotator or rating.adjudicated or not rating.labels:
             continue
         unit = ratings.units[rating.unit]
-        if not unit.topic_id or not unit.doc_id:
+        # An answer that was judged alone is the only one of its topic.
+        topic = unit.topic_id or unit.text or unit.unit_id
+        doc = unit.doc_id or unit.unit_id or ("" if unit.topic_id else unit.text)
+        if not topic or not doc:
             raise InputError(
                 "a label without topic or document",
-                "give labels with topic_id and doc_id, or qrels",
+                "give labels with topic_id and doc_id, or qrels; or name them: --columns id=COLUMN,document=COLUMN",
                 where=rating.place[0] or ", ".join(ratings.sources) or None,
                 line=rating.place[1],
             )
-        rows.append((unit.topic_id, unit.doc_id, _grade(ratings, rating.labels[0], rating.place)))
+        rows.append((topic, doc, _grade(ratings, rating.labels[0], rating.place)))
     frame = pl.DataFrame(rows, schema=QREL_SCHEMA, orient="row")
     return frame.unique(_KEYS, keep="last", maintain_order=True)
 
@@ -196,7 +199,7 @@ def _grade(ratings: Ratings, label: str, place: tuple[str, int | None]) -> int:
     except ValueError as error:
         raise InputError(
             f"the label '{label}' is not a grade",
-            "give labels that are numbers, or of a scheme with grades",
+            "give labels that are numbers, or of a scheme with grades; for others: truerank judge agreement",
             where=place[0] or ", ".join(ratings.sources) or None,
             line=place[1],
         ) from error

@@ -299,7 +299,7 @@ def _audited(
     judgments = None if parts.qrels is None else read_judgments(parts.qrels)
     previous = None if parts.previous_qrels is None else usable(read_judgments(parts.previous_qrels))[0]
     topics = None if parts.topics is None else read_topic_table(parts.topics)
-    runs = ranked_runs(parts.run)
+    runs = ranked_runs(parts.run)[0]
     pairs = None if judgments is None else usable(judgments)[0]
     wanted = any(choice.takes(kinds()[kind]) for kind in ("echo", "echo-above-people"))
     overlap = _overlap(parts, topics, pairs, scoring.rel, options.seed) if wanted else None

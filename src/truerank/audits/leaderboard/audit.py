@@ -29,7 +29,7 @@ from truerank.core.audit import Audit, Look
 from truerank.core.verdict import Verdict
 from truerank.errors import OptionError
 from truerank.measures.rank_groups import RankGroups, rank_groups
-from truerank.options import Flag, Out, Resampling, command
+from truerank.options import Columns, Flag, Out, Resampling, command
 from truerank.sources.benchmarks import benchmark_of_task
 from truerank.sources.inputs import inputs_of
 from truerank.text.printable import listed
@@ -60,10 +60,11 @@ class Leaderboard(Audit, shown_in="truerank.core.audit"):
 
 @command
 def leaderboard(
-    source: Annotated[Any, Flag(metavar="PATH", positional=True, reads=str)],
+    paths: Annotated[Any, Flag(metavar="PATH", positional=True, reads=list[str])],
     options: LeaderboardOptions = LeaderboardOptions(),
     resampling: Resampling = Resampling(resamples=2_000),
     *,
+    columns: Columns = "",
     out: Out = None,
 ) -> Leaderboard:
     """Finds out which rows of a leaderboard are comparable, and which ranks the scores support.
@@ -73,11 +74,12 @@ def leaderboard(
     on these tasks, with questions as the sample, and on other tasks of their kind.
 
     Args:
-        source: a folder of MTEB results (MODEL/REVISION/TASK.json), or a table of scores with a row for each system,
-            for each task, or for each score (columns system, task, score, and item for questions; also measure, split,
-            data_revision, tool_version, prompt, type). In Python also a frame.
+        paths: folders of MTEB results (MODEL/REVISION/TASK.json), or tables of scores with a row for each system, for
+            each task, or for each score (columns system, task, score, and item for questions; also measure, split,
+            data_revision, tool_version, prompt, type). In Python also frames.
         options: what is compared.
         resampling: random signs, confidence of all intervals together, and seed.
+        columns: what columns are, where their names do not say, such as system=Model,task=Data,score=nDCG.
         out: a folder for the page, the tables and the findings.
 
     Returns:
@@ -94,7 +96,7 @@ def leaderboard(
 
         truerank leaderboard scores.csv --claim "mine > baseline"
     """
-    board = _restricted(read_board(source), options)
+    board = _restricted(read_board(paths, columns), options)
     odd = odd_scales(board.main)
     cells = board.cells.join(odd, on=["system", "task"], how="anti")
     if cells["system"].n_unique() < 2:
@@ -137,11 +139,11 @@ def leaderboard(
     )
     result = Leaderboard(verdicts, found, frames, facts)
     if out is not None:
-        given = inputs_of(source=source, types=options.types)
+        given = inputs_of(paths=paths, types=options.types)
         with started("leaderboard", given, {"options": options, "resampling": resampling}, out) as job:
             publish(result, job)
             result = replace(result, folder=job.folder)
-    return result
+    return result.read_from(board.readings)
 
 
 def _claimed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -12,17 +12,24 @@ import numpy as np
 import polars as pl
 
 from truerank.arrays import Floats
+from truerank.errors import InputError
 from truerank.sources.golden_cells import is_missing, number_of
+from truerank.sources.golden_roles import named_columns
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, opened_rows
 from truerank.sources.golden_scores import refuse_marks, with_texts
 from truerank.sources.golden_words import words_of
 from truerank.sources.mteb_results import CELLS, one_score_each, read_mteb_results
+from truerank.sources.recognition import Reading, several_paths
+from truerank.text.printable import counted
 
 _SYSTEM: Final = (
     "system", "model", "model_name", "model_id", "system_id", "system_name", "run", "run_id", "method", "name",
 )  # fmt: skip
 _TASK: Final = ("task", "task_name", "task_id", "dataset", "data_set", "benchmark", "collection")
 _SCORE: Final = ("score", "value", "main_score", "ndcg@10", "ndcg_at_10")
+#: What columns can be named, and what two of these roles are here.
+_ROLES: Final = ("system", "task", "score", "id", "question", "measure", "repeat")
+_NAMED: Final = {"id": "item", "question": "item", "measure": "measure"}
 #: Further columns of a table with a row for each score, by what they say.
 _ABOUT: Final = {
     "item": ("item", "item_id", "question", "question_id", "query", "query_id", "topic", "topic_id", "id"),
@@ -63,6 +70,7 @@ class ScoreBoard:
         types: the type of each task that has one.
         foreign: metadata whose model has another name, by system.
         remarks: what was left out, and why.
+        readings: what each file was taken for.
     """
 
     cells: pl.DataFrame
@@ -70,6 +78,7 @@ class ScoreBoard:
     types: Mapping[str, str] = field(default_factory=dict)
     foreign: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    readings: tuple[Reading, ...] = ()
 
     @property
     def main(self) -> pl.DataFrame:
@@ -86,25 +95,53 @@ class ChosenScores(NamedTuple):
     others: pl.DataFrame
 
 
-def read_board(source: Any) -> ScoreBoard:
-    """Reads a folder of MTEB results (`MODEL/REVISION/TASK.json`), or a table of scores.
+def read_board(paths: Any, columns: str = "") -> ScoreBoard:
+    """Reads folders of MTEB results (`MODEL/REVISION/TASK.json`) and tables of scores, several as one.
 
     A table has a row for each system and a column for each task, a row for each task and a column for each system, or a
     row for each score with columns for system, task, score, and item where there are several of a task.
+
+    Args:
+        paths: folders, files, or frames.
+        columns: what columns are, where their names do not say: "system=model,task=data,score=ndcg".
     """
-    if isinstance(source, str | Path):
-        path = Path(source)
-        if path.is_dir():
-            found = read_mteb_results(path)
-            left = f"{len(found.broken):,d} files have no scores that can be read, and are left out"
-            broken = f"{left}: {first_names(found.broken)}."
-            return ScoreBoard(
-                found.cells, found.trained, foreign=found.foreign, remarks=(broken,) if found.broken else ()
-            )
+    boards = [_board(path, columns) for path in several_paths(paths)]
+    if not boards:
+        raise InputError("nothing to read", "give a table of scores, or a folder of MTEB results")
+    cells = pl.concat([board.cells for board in boards])
+    if len(boards) > 1:
+        _refuse_repeated(cells, boards[-1].readings[0].path)
+    return ScoreBoard(
+        cells,
+        {system: own for board in boards for system, own in board.trained.items()},
+        {task: kind for board in boards for task, kind in board.types.items()},
+        {system: name for board in boards for system, name in board.foreign.items()},
+        tuple(remark for board in boards for remark in board.remarks),
+        tuple(reading for board in boards for reading in board.readings),
+    )
+
+
+def _board(source: Any, columns: str) -> ScoreBoard:
+    if isinstance(source, str | Path) and Path(source).is_dir():
+        found = read_mteb_results(Path(source))
+        left = f"{len(found.broken):,d} files have no scores that can be read, and are left out"
+        broken = (f"{left}: {first_names(found.broken)}.",) if found.broken else ()
+        reading = Reading(str(source), "results of MTEB", _counts(found.cells), remarks=broken)
+        return ScoreBoard(found.cells, found.trained, foreign=found.foreign, remarks=broken, readings=(reading,))
     table = opened_rows(source)
-    cells, remarks = _table(table)
+    roles, cells, remarks = _table(table, named_columns(columns, table, _ROLES))
     types = cells.drop_nulls("type").unique("task", keep="first", maintain_order=True)
-    return ScoreBoard(cells, types=dict(types.select("task", "type").iter_rows()), remarks=(*table.remarks, *remarks))
+    said = "; ".join(f"{role} in {first_names(names, quoted=True)}" for role, names in roles.items())
+    reading = Reading(str(table.where), "leaderboard", f"{_counts(cells)}; {said}", remarks=tuple(remarks))
+    return ScoreBoard(
+        cells, types=dict(types.select("task", "type").iter_rows()), remarks=(*table.remarks, *remarks),
+        readings=(reading,),
+    )  # fmt: skip
+
+
+def _counts(cells: pl.DataFrame) -> str:
+    main = cells.filter(pl.col("measure") == "")
+    return f"{counted(main['system'].n_unique(), 'system')} on {counted(main['task'].n_unique(), 'task')}"
 
 
 def with_types(board: ScoreBoard, source: Any) -> ScoreBoard:
@@ -130,23 +167,37 @@ def chosen(cells: pl.DataFrame) -> ChosenScores:
     return ChosenScores(means, items, others.sort("measure", *_KEY))
 
 
-def _table(table: GoldenRows) -> tuple[pl.DataFrame, list[str]]:
-    system, task, score = (_column(table, names) for names in (_SYSTEM, _TASK, _SCORE))
-    about = {name: column for name, names in _ABOUT.items() if (column := _column(table, names)) is not None}
-    if system and score and (task or "item" in about):
-        return _long(table, (system, task, score), about)
+_Read = tuple[dict[str, tuple[str, ...]], pl.DataFrame, list[str]]
+
+
+def _table(table: GoldenRows, named: Mapping[str, tuple[str, ...]]) -> _Read:
+    """What columns were taken for, the cells, and remarks; `named` says what somebody named, by role."""
+    scores = named.get("score", ())
+    taken = {name for names in named.values() for name in names}
+    system, task, score = (
+        named.get(role, (_column(table, names, taken),))[0]
+        for role, names in (("system", _SYSTEM), ("task", _TASK), ("score", _SCORE))
+    )
+    about = {
+        name: column for name, names in _ABOUT.items() if (column := _column(table, names, taken | {task})) is not None
+    }
+    about |= {_NAMED[role]: names[0] for role, names in named.items() if role in _NAMED}
+    if len(scores) < 2 and system and score and (task or "item" in about):
+        return _long(table, (system, task, score), about, named.get("repeat", (_column(table, _REPEAT, taken),))[0])
     remarks = list[str]()
     if system is None and task is None and table.names[0].strip().lower() in _UNNAMED:
         system = table.names[0]
         remarks.append("The first column has no name; its rows are taken for systems.")
+    if system and task and len(scores) > 1:
+        system, task = (system, None) if "system" in named or "task" not in named else (None, task)
     if (system is None) == (task is None):
         names_found = ", ".join(table.names)
         what = "a column of systems and one of tasks, and none of scores" if system else "no column of systems or tasks"
-        raise table.fault(
-            f"{what}: {names_found}", "name columns system, task, score; or one of them, and the others in columns"
-        )
+        remedy = "name them: --columns system=COLUMN,task=COLUMN,score=COLUMN; or two of them"
+        raise table.fault(f"{what}: {names_found}", remedy)
     head = next(name for name in (system, task) if name is not None)
     columns = [name for name in table.names if name != head and not _is_no_task(name) and _numeric(table, name)]
+    columns = list(scores) or columns
     if len(columns) < 2:
         raise table.fault("fewer than two columns of numbers", "give a column for each task, or for each system")
     if aside := [name for name in table.names if name != head and name not in columns]:
@@ -163,15 +214,15 @@ def _table(table: GoldenRows) -> tuple[pl.DataFrame, list[str]]:
             if not is_missing(cells.get(column)):
                 pair = (own, column) if task is None else (column, own)
                 rows.append({"system": pair[0], "task": pair[1], "score": _number(table, row, column)})
-    return _cells(rows, table), [*remarks, *_no_tasks(summaries)]
+    kinds = ("system", "task") if task is None else ("task", "system")
+    roles = {kinds[0]: (head,), f"{kinds[1]}s": tuple(columns)}
+    return roles, _cells(rows, table), [*remarks, *_no_tasks(summaries)]
 
 
-def _long(
-    table: GoldenRows, names: tuple[str, str | None, str], about: Mapping[str, str]
-) -> tuple[pl.DataFrame, list[str]]:
+def _long(table: GoldenRows, names: tuple[str, str | None, str], about: Mapping[str, str], repeat: str | None) -> _Read:
     """A row for each score."""
     system, task, score = names
-    repeat, remarks = _column(table, _REPEAT), list[str]()
+    remarks = list[str]()
     single = Path(table.name).stem or "the task"
     rows: list[dict[str, Any]] = []
     summaries: list[str] = []
@@ -199,20 +250,26 @@ def _long(
         frame = pl.DataFrame(rows, infer_schema_length=None)
         key = [name for name in frame.columns if name != "score"]
         rows = frame.group_by(key, maintain_order=True).agg(pl.col("score").mean()).to_dicts()
-    return _cells(rows, table), remarks
+    roles = {"system": (system,), "task": () if task is None else (task,), "score": (score,)}
+    roles |= {name: (column,) for name, column in about.items()}
+    return {role: own for role, own in roles.items() if own}, _cells(rows, table), remarks
 
 
 def _cells(rows: list[dict[str, Any]], table: GoldenRows) -> pl.DataFrame:
     frame = pl.DataFrame([{"measure": "", **row} for row in rows], schema=CELLS)
-    key = [*_KEY, "item", "measure", "split", "data_revision", "model_revision"]
-    if len(repeated := frame.filter(pl.struct(key).is_duplicated())):
-        named = " of ".join(repeated.select("task", "system").row(0))
-        raise table.fault(f"several scores for {named}", "keep one, or name the items in a column 'item'")
+    _refuse_repeated(frame, table.where)
     return frame
 
 
-def _column(table: GoldenRows, names: Iterable[str]) -> str | None:
-    known = {name.lower().strip(): name for name in table.names}
+def _refuse_repeated(cells: pl.DataFrame, where: str | Path) -> None:
+    key = [*_KEY, "item", "measure", "split", "data_revision", "model_revision"]
+    if len(repeated := cells.filter(pl.struct(key).is_duplicated())):
+        fault = f"several scores for {' of '.join(repeated.select('task', 'system').row(0))}"
+        raise InputError(fault, "keep one, or name the items in a column 'item'", where=where)
+
+
+def _column(table: GoldenRows, names: Iterable[str], taken: Collection[str | None] = ()) -> str | None:
+    known = {name.lower().strip(): name for name in table.names if name not in taken}
     return next((known[name] for name in names if name in known), None)
 
 

@@ -63,7 +63,7 @@ LOOK: Final = Look(
     views=(
         View(
             "first", "systems", "The first systems, and the ranks that the scores do not exclude", _RANKS,
-            (*_NOTES, "{chance_over} {remarks_text}"), section="order", where={"shown": True},
+            (*_NOTES, "{chance_over}"), section="order", where={"shown": True},
         ),
         View("systems", "systems", "All systems", _RANKS, section="order", place="page", by="system"),
         View(

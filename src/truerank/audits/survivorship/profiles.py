@@ -257,7 +257,7 @@ class Split:
     def json(self) -> dict[str, Any]:
         survived = self.discarded.n - self.discarded.k
         known = picked(self, "discarded, ranks, depths=curve")
-        log = self.counts.json() if self.counts.read else None
+        log = self.counts._asdict() if self.counts.read else None
         return {"split": self.name, "queries": self.discarded.n, "survived": survived, **known, "log": log}
 
 

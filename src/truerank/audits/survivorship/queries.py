@@ -75,9 +75,8 @@ def left_out(counts: LogCounts) -> dict[str, int]:
 
 def fault_notes(counts: LogCounts) -> list[str]:
     return [
-        f"{counts.faults[kind]:,} times {kind}: {text} (e.g. {', '.join(counts.examples[kind][:3])})."
-        for kind, text in FAULTS.items()
-        if kind in counts.faults
+        f"{count:,} times {kind}: {FAULTS[kind]} (e.g. {', '.join(counts.examples[kind][:3])})."
+        for kind, count in counts.faults.items()
     ]
 
 

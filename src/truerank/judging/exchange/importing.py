@@ -329,7 +329,7 @@ def _statements(spec: SourceSpec, scheme: Scheme, strict: bool) -> Iterator[Judg
         form = formats.detect(compressed.checked_file(spec.path), spec.format)
         if form == "qrels" or (form in ("tsv", "lines") and scheme.graded and _is_qrels(spec)):
             return _of_qrels(spec, scheme)
-    return read_labels(spec, strict=strict)
+    return read_labels(spec)
 
 
 def _is_qrels(spec: SourceSpec) -> bool:
