@@ -65,5 +65,5 @@ def test_a_line_that_needs_a_closer_look_may_come_late(tmp_path: Path, monkeypat
 def test_plain_lines_make_no_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "docs.jsonl"
     path.write_text("".join(json.dumps({"_id": at, "text": "x"}) + "\n" for at in range(9)))
-    monkeypatch.setattr(documents, "documents_of_rows", None)
+    monkeypatch.setattr(documents, "json_row", None)
     assert [*open_documents(str(path)).ids()] == [str(at) for at in range(9)]

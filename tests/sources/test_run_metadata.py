@@ -12,7 +12,7 @@ from leakage_example import audit, save
 from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.sources import read_run, read_run_frame
-from truerank.sources.runs import TrainingData, run_metadata, trained_on
+from truerank.sources.runs import TrainingData, stated_training, trained_on
 
 HEADER = """# ir_metadata.start
 # schema-version: 0.1
@@ -70,24 +70,21 @@ def test_other_comments_are_left_out(text: str, tmp_path: Path) -> None:
 
 
 def test_training_data_are_told(tmp_path: Path) -> None:
-    about = run_metadata(written(tmp_path / "a.run.gz", HEADER + ROWS))
-    assert about is not None
-    assert (about.tag, about.collection) == ("dense", "Robust04")
-    assert about.training == (
+    assert stated_training(written(tmp_path / "a.run.gz", HEADER + ROWS)) == (
         TrainingData("MS MARCO", "https://example.org/msmarco", "msmarco-document/train"),
         TrainingData("TREC disks 4 and 5", "", "disks45/nocr/trec-robust-2004"),
     )
-    assert run_metadata(written(tmp_path / "b.run", ROWS)) is None
+    assert stated_training(written(tmp_path / "b.run", ROWS)) is None
     one = "# ir_metadata.start\n# data:\n#   training data: MS MARCO\n# ir_metadata.end\n"
-    assert run_metadata(written(tmp_path / "c.run", one)).training == (TrainingData("MS MARCO", "", ""),)  # type: ignore[union-attr]
+    assert stated_training(written(tmp_path / "c.run", one)) == (TrainingData("MS MARCO", "", ""),)
     none = "# ir_metadata.start\n# tag: x\n# ir_metadata.end\n"
-    assert run_metadata(written(tmp_path / "d.run", none)).training is None  # type: ignore[union-attr]
+    assert stated_training(written(tmp_path / "d.run", none)) == ()
 
 
 def test_a_header_that_is_no_yaml_names_its_line(tmp_path: Path) -> None:
     path = written(tmp_path / "a.run", "# ir_metadata.start\n# tag: [\n# ir_metadata.end\n" + ROWS)
     with pytest.raises(InputError, match=r"a.run:2: no YAML"):
-        run_metadata(path)
+        stated_training(path)
 
 
 def test_a_run_stands_for_its_training_data(tmp_path: Path) -> None:

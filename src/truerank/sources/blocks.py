@@ -27,6 +27,10 @@ class SourceCounts:
     skipped: int = 0
     repeated: int = 0
 
+    def __add__(self, other: SourceCounts) -> SourceCounts:
+        read, empty, repaired = self.read + other.read, self.empty + other.empty, self.repaired + other.repaired
+        return SourceCounts(read, empty, repaired, self.skipped + other.skipped, self.repeated + other.repeated)
+
 
 class QueryBlock(NamedTuple):
     """Consecutive queries of a source: `ids[i]` belongs to `texts[i]`; the texts are as they were read."""

@@ -7,7 +7,6 @@ import re
 import tarfile
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path, PurePosixPath
@@ -22,7 +21,7 @@ from truerank.sources import columns, compressed, formats, grammar, hub, irds
 from truerank.sources.blocks import SourceCounts
 from truerank.sources.distinct import IdWindow
 from truerank.sources.grammar import SourceSpec
-from truerank.sources.lines import LineBlock, block_of, byte_blocks, line_blocks, line_ends, whole_text
+from truerank.sources.lines import LineBlock, block_of, byte_blocks, line_blocks, line_ends
 from truerank.sources.markup import html_text, is_html, trec_document
 from truerank.sources.query_files import as_text, header_fields, identifier_of, keyed, well_formed
 from truerank.sources.rows import Row, json_row, parquet_columns, parquet_frames, rows, saved_files
@@ -260,34 +259,29 @@ class DocumentSource(StreamedSource):
         Raises:
             InputError: a fault in the source, with file and line; no document in it at all.
         """
-        self._counts = SourceCounts()
-        window = IdWindow()
-        stream = self._found()
-        while taken := list(islice(stream, size)):
-            found = [item for item in taken if not isinstance(item, int)]
-            skipped = sum(item for item in taken if isinstance(item, int))
-            self._counts = replace(
-                self._counts, read=self._counts.read + skipped, skipped=self._counts.skipped + skipped
-            )
+        self._counts, window = SourceCounts(), IdWindow()
+        for found, skipped in self._blocks(size):
+            self._counts += SourceCounts(read=skipped, skipped=skipped)
             if kept := self._checked(found, window):
                 yield kept
-        if not self._counts.read:
-            raise InputError("no documents in it", "give a source that holds some", where=self.spec.location)
 
-    def records(self, size: int = _BLOCK) -> Iterator[list[FoundDocument]]:
+    def records(self) -> Iterator[list[FoundDocument]]:
         """Every document as it is in the source, with its place: empty ones and repeated ids, too.
 
         Raises:
             InputError: a fault in the source, with file and line; no document in it at all.
         """
+        return (found for found, _ in self._blocks(_BLOCK) if found)
+
+    def _blocks(self, size: int) -> Iterator[tuple[list[FoundDocument], int]]:
+        """The documents, and how many records were skipped between them."""
         stream, read = self._found(), 0
         while taken := list(islice(stream, size)):
             found = [item for item in taken if not isinstance(item, int)]
             read += len(found)
-            if found:
-                yield found
+            yield found, sum(item for item in taken if isinstance(item, int))
         if not read:
-            raise InputError("no documents in it", "give a source that holds some", where=self.spec.location)
+            raise self._nothing("documents")
 
     def ids(self) -> Iterator[str]:
         """The ids of `records`; of plain lines of JSON, no more is made.
@@ -295,7 +289,7 @@ class DocumentSource(StreamedSource):
         Raises:
             InputError: as for `records`.
         """
-        return chain.from_iterable(ids for ids, _ in self._by_ids(None))
+        return chain.from_iterable(ids for ids, _ in self._by_ids(()))
 
     def chosen(self, wanted: Collection[str]) -> Iterator[Document]:
         """The documents of `records` with some ids; of plain lines of JSON, no others are made.
@@ -303,26 +297,27 @@ class DocumentSource(StreamedSource):
         Raises:
             InputError: as for `records`.
         """
-        return chain.from_iterable(documents for _, documents in self._by_ids(frozenset(wanted)))
+        return chain.from_iterable(documents for _, documents in self._by_ids(wanted))
 
-    def _by_ids(self, wanted: frozenset[str] | None) -> Iterator[tuple[list[str], list[Document]]]:
-        """The ids of `records`, block by block, and the documents with wanted ones."""
-        read = 0
-        for block in _plain_blocks(self.spec.path) if self._form in ("jsonl", "beir") else ():
-            ids = block.ids(self.spec.column)
-            if not ids:
+    def _by_ids(self, wanted: Collection[str]) -> Iterator[tuple[list[str], list[Document]]]:
+        """The ids of `records`, some at a time, and the documents with wanted ones."""
+        read, column = 0, self.spec.column
+        path = self._files()[0] if self._form == "beir" else self.spec.path
+        for first, data in byte_blocks(path, _AT_ONCE) if self._form in ("jsonl", "beir") else ():
+            if not (ids := _plain_ids(data, column)):
                 break
-            yield ids, [] if wanted is None else block.documents(ids, wanted, self.spec.column)
+            places = [place for place, one in enumerate(ids) if one in wanted]
+            lines = block_of(first, data, path).lines if places else []
+            chosen = documents_of_rows((json_row(lines[at], path, first + at) for at in places), column, path)
+            yield ids, [one.document for one in chosen if not isinstance(one, int)]
             read += len(ids)
         else:
             if read:
                 return
-        for records in self.records():
-            # What was read so far came as plain lines.
-            left = [record.document for record in records[min(read, len(records)) :]]
-            read -= min(read, len(records))
-            chosen = [] if wanted is None else [document for document in left if document.doc_id in wanted]
-            yield [document.doc_id for document in left], chosen
+        # What was read so far came as plain lines.
+        left = (record.document for record in islice(chain.from_iterable(self.records()), read, None))
+        while documents := list(islice(left, _BLOCK)):
+            yield [one.doc_id for one in documents], [one for one in documents if one.doc_id in wanted]
 
     def _checked(self, found: list[FoundDocument], window: IdWindow) -> list[Document]:
         documents = [item.document for item in found]
@@ -339,14 +334,8 @@ class DocumentSource(StreamedSource):
             )
         left_out = set(repeats.tolist())
         empty = {i for i, one in enumerate(documents) if not (normalise(one.title) or normalise(one.body))} - left_out
-        counts = self._counts
-        self._counts = replace(
-            counts,
-            read=counts.read + len(found),
-            empty=counts.empty + len(empty),
-            repaired=counts.repaired + sum(item.repaired for item in found),
-            repeated=counts.repeated + len(left_out),
-        )
+        repaired = sum(item.repaired for item in found)
+        self._counts += SourceCounts(len(found), len(empty), repaired, repeated=len(left_out))
         if not self._keep_empty:
             left_out |= empty
         return [one for i, one in enumerate(documents) if i not in left_out] if left_out else documents
@@ -365,45 +354,25 @@ class DocumentSource(StreamedSource):
         return saved_files(self.spec.path) if self._form == "saved" else folder_files(self.spec.path, self._form)
 
 
-def _plain_blocks(path: Path) -> Iterator[_PlainBlock]:
-    file = cast(Path, formats.corpus_file(path)) if compressed.is_folder(path) else path
-    return (_PlainBlock(file, first, data) for first, data in byte_blocks(file, _AT_ONCE))
-
-
-class _PlainBlock(NamedTuple):
-    """Lines of JSON, and the number of the first one."""
-
-    path: Path
-    first: int
-    data: bytes
-
-    def ids(self, column: str | None) -> list[str]:
-        """The id of each line; none where a line lacks an id or a text, or may not be what it seems."""
-        try:
-            frame = pl.read_ndjson(self.data, infer_schema_length=None)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            return []
-        keys = _keys(frame.columns, column)
-        lines = line_ends(self.data) + (not self.data.endswith(b"\n"))
-        if not {"id", "body"} <= keys.keys() or "data" in frame.columns or len(frame) != lines:
-            return []
-        ids, bodies = frame[keys["id"]], frame[keys["body"]]
-        texts = bodies.dtype == pl.String and ids.dtype in (pl.String, pl.Int64)
-        if not texts or ids.null_count() or bodies.null_count():
-            return []
-        ids = ids.cast(pl.String)
-        # All values become texts here, and of a name that comes twice another value counts.
-        once = self.data.count(f'"{keys["id"]}"'.encode()) == lines
-        changed = ids.str.contains(_CHANGED).any() or bodies.str.contains(_NO_TEXT).any()
-        return ids.to_list() if once and not changed else []
-
-    def documents(self, ids: Sequence[str], wanted: frozenset[str], column: str | None) -> list[Document]:
-        """Those of wanted lines."""
-        places = [place for place, one in enumerate(ids) if one in wanted]
-        lines = block_of(self.first, self.data, self.path).lines if places else []
-        given = (json_row(lines[place], self.path, self.first + place) for place in places)
-        found = documents_of_rows(given, column, self.path)
-        return [one.document for one in found if not isinstance(one, int)]
+def _plain_ids(data: bytes, column: str | None) -> list[str]:
+    """The id of each line of JSON; none where a line lacks an id or a text, or may not be what it seems."""
+    try:
+        frame = pl.read_ndjson(data, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return []
+    keys = _keys(frame.columns, column)
+    lines = line_ends(data) + (not data.endswith(b"\n"))
+    if not {"id", "body"} <= keys.keys() or "data" in frame.columns or len(frame) != lines:
+        return []
+    ids, bodies = frame[keys["id"]], frame[keys["body"]]
+    texts = bodies.dtype == pl.String and ids.dtype in (pl.String, pl.Int64)
+    if not texts or ids.null_count() or bodies.null_count():
+        return []
+    ids = ids.cast(pl.String)
+    # All values become texts here, and of a name that comes twice another value counts.
+    once = data.count(f'"{keys["id"]}"'.encode()) == lines
+    changed = ids.str.contains(_CHANGED).any() or bodies.str.contains(_NO_TEXT).any()
+    return ids.to_list() if once and not changed else []
 
 
 #: Bytes of lines that are looked at together; values that may be no texts, and ids that are written otherwise then.
@@ -421,6 +390,7 @@ _TABLE_ENDINGS: Final = frozenset({".jsonl", ".ndjson", ".tsv", ".csv", ".parque
 _COMPRESSED: Final = frozenset({".gz", ".zst", ".bz2", ".xz"})
 _PAGES: Final = frozenset({".html", ".htm", ".xhtml"})
 _TAR_MAGIC: Final = slice(257, 262)
+_BOM: Final = b"\xef\xbb\xbf"
 _LARGEST: Final = 1 << 28
 
 
@@ -463,9 +433,9 @@ def file_documents(path: Path, form: str, column: str | None = None, *, strict: 
     if form == "tar":
         return _in_archive(path, column, strict)
     if form == "html":
-        return iter([_page(path, path.name, *whole_text(path, strict=strict))])
+        return iter([_page(path, line_blocks(path, strict=strict))])
     if form == "trec":
-        return _trec(trec_records(path, strict=strict), path)
+        return _trec(path, line_blocks(path, strict=strict))
     return _in_table(path, form, column, strict)
 
 
@@ -499,12 +469,17 @@ def _in_folder(path: Path, column: str | None, strict: bool) -> FoundStream:
     start = compressed.head(path)
     if _is_tar(start, path.name) or _ending(path.name) in _TABLE_ENDINGS or start.startswith(b"PAR1"):
         return file_documents(path, document_form(path), column, strict=strict)
-    text = start.decode("latin-1")
+    return _texts(path, start, line_blocks(path, strict=strict))
+
+
+def _texts(path: Path, start: bytes, blocks: Iterable[LineBlock]) -> FoundStream:
+    """The documents of a text that is no table, which begins with some bytes."""
+    text = start.removeprefix(_BOM).decode("latin-1")
     if formats.is_trec_document(text):
-        return _trec(trec_records(path, strict=strict), path)
+        return _trec(path, blocks)
     if not is_html(text) and _ending(path.name) not in _PAGES:
         formats.refuse_binary(start, path)
-    return iter([_page(path, path.name, *whole_text(path, strict=strict))])
+    return iter([_page(path, blocks)])
 
 
 def _in_archive(path: Path, column: str | None, strict: bool) -> FoundStream:
@@ -539,25 +514,21 @@ def _member(path: Path, content: io.BufferedReader, size: int, column: str | Non
             for found in _in_folder(copy, column, strict):
                 yield found if isinstance(found, int) else found._replace(where=path)
         return
-    block = block_of(1, content.read().removeprefix(b"\xef\xbb\xbf"), path, strict=strict)
-    if formats.is_trec_document(block.text):
-        yield from _trec(trec_records(path, blocks=[block]), path)
-        return
-    if not is_html(block.text) and _ending(path.name) not in _PAGES:
-        formats.refuse_binary(block.text[: compressed.HEAD_SIZE].encode("latin-1", "replace"), path)
-    yield _page(path, path.name, block.text, block.repaired)
+    data = content.read().removeprefix(_BOM)
+    yield from _texts(path, data[: compressed.HEAD_SIZE], [block_of(1, data, path, strict=strict)])
 
 
-def _page(path: Path, name: str, text: str, repaired: Iterable[int]) -> FoundDocument:
+def _page(path: Path, blocks: Iterable[LineBlock]) -> FoundDocument:
     """A file that is one document: a page, or plain text."""
-    touched = any(True for _ in repaired)
-    if _ending(name) in _PAGES or is_html(text):
-        return FoundDocument(html_text(text)._replace(doc_id=_stem(name)), path, 1, touched)
-    return FoundDocument(Document(_stem(name), body=text.strip()), path, 1, touched)
+    lines, name = list(blocks), path.name
+    text = "\n".join(block.text for block in lines)
+    page = _ending(name) in _PAGES or is_html(text)
+    document = html_text(text)._replace(doc_id=_stem(name)) if page else Document(_stem(name), body=text.strip())
+    return FoundDocument(document, path, 1, any(block.repaired for block in lines))
 
 
-def _trec(records: Iterator[TrecRecord], path: Path) -> FoundStream:
-    for record in records:
+def _trec(path: Path, blocks: Iterable[LineBlock]) -> FoundStream:
+    for record in trec_records(path, blocks):
         found = trec_document(record.text)
         if not found.doc_id:
             raise InputError("a <DOC> without <DOCNO>", "give it a number", where=path, line=record.line)
@@ -626,17 +597,11 @@ class TrecRecord(NamedTuple):
     repaired: bool
 
 
-def trec_records(
-    path: Path, *, strict: bool = False, blocks: Iterable[LineBlock] | None = None
-) -> Iterator[TrecRecord]:
-    """The records of a file of `<DOC>` records, compressed or not.
-
-    Args:
-        strict: raise for bytes that are not UTF-8.
-    """
+def trec_records(path: Path, blocks: Iterable[LineBlock]) -> Iterator[TrecRecord]:
+    """The `<DOC>` records in the lines of a file."""
     held, line = "", 1
     repaired: set[int] = set()
-    for block in line_blocks(path, strict=strict) if blocks is None else blocks:
+    for block in blocks:
         held = f"{held}\n{block.text}" if held else block.text
         if not repaired and not held.strip():
             continue

@@ -437,7 +437,7 @@ class ExampleSource(StreamedSource):
         found = id_roles(sample) if self._by_id else roles_of(sample)
         if not found.columns:
             if not sample:
-                raise InputError("no examples in it", "give a source that holds some", where=self.spec.location)
+                raise self._nothing("examples")
             if not any(True for values in sample for value in values.values() for _ in ids_of(value)):
                 fault = f"the first {len(sample):,} records hold nothing in {listed(there) or 'any column'}"
                 raise InputError(fault, "give records that hold texts", where=self.spec.location)
@@ -467,14 +467,7 @@ class ExampleSource(StreamedSource):
         block = ExampleBlock([], [], [])
         for _, example_id, texts, repaired in self._examples():
             full = [(role, text) for role, text in texts if normalise(text)]
-            counts = self._counts
-            self._counts = replace(
-                counts,
-                read=counts.read + max(1, len(texts)),
-                empty=counts.empty + len(texts) - len(full),
-                repaired=counts.repaired + repaired,
-                skipped=counts.skipped + (not texts),
-            )
+            self._counts += SourceCounts(max(1, len(texts)), len(texts) - len(full), repaired, not texts)
             block.ids.extend([example_id] * len(full))
             block.roles.extend(role for role, _ in full)
             block.texts.extend(text for _, text in full)
@@ -482,7 +475,7 @@ class ExampleSource(StreamedSource):
                 yield block
                 block = ExampleBlock([], [], [])
         if not self._counts.read:
-            raise InputError("no examples in it", "give a source that holds some", where=self.spec.location)
+            raise self._nothing("examples")
         if block.ids:
             yield block
 

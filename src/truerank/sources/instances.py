@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from itertools import chain, islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from truerank.errors import InputError
 from truerank.sources import compressed, formats, grammar, hub
@@ -24,7 +24,6 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "nonrelevant_id": ("nonrelevant_id", "negative_id", "neg_id", "doc_id_b"),
     "nonrelevant": ("nonrelevant", "negative", "neg", "negative_text"),
 }
-_NEEDED: Final = (("query", "query_id"), ("relevant", "relevant_id"), ("nonrelevant", "nonrelevant_id"))
 _SAMPLE: Final = 100
 
 
@@ -87,24 +86,24 @@ class InstanceSource:
         if self._form == "hf":
             return self.of_rows(hub.records(self.spec))
         if self._form == "tsv" and len(header_fields(self.spec.path, _NAMES)) < 2:
-            return self._of_triples()
+            return self._triples()
         return self.of_rows(rows(self.spec.path, self._form))
 
     def of_rows(self, found: Iterable[Row]) -> Iterator[FoundInstance]:
         """The instances of a table."""
         for row, keys in keyed(found, partial(fields, wanted=_NAMES)):
-            values = {field: self._text(row, keys.get(field)) for field in _NAMES}
-            by_id = tuple(values[text] is None for text, _ in _NEEDED)
-            for missing, (text, identifier) in zip(by_id, _NEEDED, strict=True):
-                if missing and not values[identifier]:
+            values = [None if (key := keys.get(field)) is None else self._text(row, key) for field in _NAMES]
+            by_id = values[1] is None, values[3] is None, values[5] is None
+            for missing, place in zip(by_id, (0, 2, 4), strict=True):
+                if missing and not values[place]:
+                    identifier, text = list(_NAMES)[place : place + 2]
                     fault = f"neither '{text}' nor '{identifier}' in the columns {', '.join(row.values) or 'none'}"
                     remedy = "fill in one of them, or rename the columns"
                     raise InputError(fault, remedy, where=self.spec.location, line=row.line)
-            instance = Instance(**{field: value or "" for field, value in values.items()})
-            yield FoundInstance(row.line, instance, (by_id[0], by_id[1], by_id[2]))
+            yield FoundInstance(row.line, Instance(*[value or "" for value in values]), by_id)
 
-    def _text(self, row: Row, key: str | None) -> str | None:
-        value: Any = None if key is None else row.values.get(key)
+    def _text(self, row: Row, key: str) -> str | None:
+        value = row.values.get(key)
         if value is None or isinstance(value, str):
             return None if value is None else well_formed(value)
         if isinstance(value, int) and not isinstance(value, bool):
@@ -112,17 +111,15 @@ class InstanceSource:
         fault, remedy = f"'{key}' is neither text nor a whole number", "give one document in each column"
         raise InputError(fault, remedy, where=self.spec.location, line=row.line)
 
-    def _of_triples(self) -> Iterator[FoundInstance]:
-        path = self.spec.path
-        cells = ((line.number, line.text.split("\t")) for line in numbered_lines(path) if line.text.strip())
+    def _triples(self) -> Iterator[FoundInstance]:
+        """Lines of three columns without names: texts, or ids where none of the first ones has a blank."""
+        cells = ((line.number, line.text.split("\t")) for line in numbered_lines(self.spec.path) if line.text.strip())
         head = list(islice(cells, _SAMPLE))
-        as_ids = all(" " not in cell.strip() for _, row in head for cell in row)
+        by_id = all(" " not in cell.strip() for _, row in head for cell in row)
         for line, row in chain(head, cells):
             if len(row) != 3:
                 fault = f"{counted(len(row), 'column')} instead of three"
-                raise InputError(fault, "write query, relevant, non-relevant", where=path, line=line)
-            query, relevant, nonrelevant = (cell.strip() for cell in row)
-            if as_ids:
-                yield FoundInstance(line, Instance(query, "", relevant, "", nonrelevant, ""), (True, True, True))
-            else:
-                yield FoundInstance(line, Instance("", query, "", relevant, "", nonrelevant), (False, False, False))
+                raise InputError(fault, "write query, relevant, non-relevant", where=self.spec.path, line=line)
+            query, good, bad = (cell.strip() for cell in row)
+            instance = Instance(query, "", good, "", bad, "") if by_id else Instance("", query, "", good, "", bad)
+            yield FoundInstance(line, instance, (by_id, by_id, by_id))

@@ -211,7 +211,7 @@ class QuerySource(StreamedSource):
                 start += size
             del ids[:start], texts[:start]
         if not self._counts.read:
-            raise InputError("no queries in it", "give a source that holds some", where=self.spec.location)
+            raise self._nothing("queries")
         if ids:
             yield QueryBlock(ids, texts)
 
@@ -242,15 +242,7 @@ class QuerySource(StreamedSource):
                     where=self.spec.location,
                     line=raw.lines[conflict.position],
                 )
-        counts = self._counts
-        self._counts = replace(
-            counts,
-            read=counts.read + len(raw.texts) + raw.skipped,
-            empty=counts.empty + empty,
-            repaired=counts.repaired + raw.repaired,
-            skipped=counts.skipped + raw.skipped,
-            repeated=counts.repeated + repeated,
-        )
+        self._counts += SourceCounts(len(raw.texts) + raw.skipped, empty, raw.repaired, raw.skipped, repeated)
 
     def _files(self) -> list[Path]:
         path = self.spec.path

@@ -333,7 +333,7 @@ def _titles(found: Iterator[FoundTopic]) -> Iterator[RawBlock]:
         yield RawBlock(
             [topic.topic_id for topic in topics],
             [topic.title for topic in topics],
-            [item.line for item in taken],
+            [item.line or 0 for item in taken],
             repaired=sum(item.repaired for item in taken),
         )
 
@@ -366,11 +366,11 @@ _XML_MARK: Final = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
 
 
 class FoundTopic(NamedTuple):
-    """A topic, the line where it begins, and whether one of its lines was repaired."""
+    """A topic, the line where it begins, and how many lines were repaired since the one before, as far as known."""
 
     topic: Topic
-    line: int
-    repaired: bool
+    line: int | None = None
+    repaired: int = 0
 
 
 def marked_topics(path: Path, *, xml: bool, strict: bool = False) -> Iterator[FoundTopic]:

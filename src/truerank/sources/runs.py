@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -176,23 +175,8 @@ class TrainingData(NamedTuple):
     irds: str
 
 
-@dataclass(frozen=True)
-class RunMetadata:
-    """The header of a run.
-
-    Attributes:
-        tag: the run's tag; empty where it is not stated.
-        collection: the name of the test collection; likewise.
-        training: the training data; None where the header does not speak of any.
-    """
-
-    tag: str
-    collection: str
-    training: tuple[TrainingData, ...] | None
-
-
-def run_metadata(path: str | Path) -> RunMetadata | None:
-    """Reads the metadata header of a run."""
+def stated_training(path: str | Path) -> tuple[TrainingData, ...] | None:
+    """The training data that the metadata header of a run names; None where it has no header."""
     path = grammar.parse(str(path)).path
     data = compressed.head(path, _HEAD).removeprefix(b"\xef\xbb\xbf")
     length = metadata_header(data)
@@ -201,14 +185,8 @@ def run_metadata(path: str | Path) -> RunMetadata | None:
     # The two marks stand around the YAML; a blank line keeps its lines those of the file.
     lines = _COMMENT.sub("", data[:length].decode("utf-8", "replace")).splitlines()
     content = load_yaml("\n".join(["", *lines[1:-1]]), path, _constructed, remedy=_REMEDY_run_metadata)
-    about = _inside(content, "data")
-    collection = _inside(about, "test collection")
-    training = about.get("training data")
-    return RunMetadata(
-        tag=str(content.get("tag") or "") if isinstance(content, Mapping) else "",
-        collection=str(collection.get("name") or ""),
-        training=None if training is None else tuple(_entries(training)),
-    )
+    about = content.get("data") if isinstance(content, Mapping) else None
+    return tuple(_entries(about.get("training data"))) if isinstance(about, Mapping) else ()
 
 
 def trained_on(spec: str) -> tuple[str, ...]:
@@ -216,21 +194,16 @@ def trained_on(spec: str) -> tuple[str, ...]:
     parsed = grammar.parse(spec)
     if parsed.scheme != "file" or not parsed.path.is_file():
         return (spec,)
-    about = run_metadata(parsed.path)
-    if about is None:
+    training = stated_training(parsed.path)
+    if training is None:
         return (spec,)
-    if not about.training:
+    if not training:
         raise InputError("the header of this run names no training data", "name the training data", where=spec)
-    unknown = [one.name or one.source for one in about.training if not one.irds]
+    unknown = [one.name or one.source for one in training if not one.irds]
     if unknown:
         fault = f"the training data '{unknown[0]}' of this run have no id of ir_datasets"
         raise InputError(fault, "name their source yourself", where=spec)
-    return tuple(f"irds:{one.irds}" for one in about.training)
-
-
-def _inside(value: Any, key: str) -> Mapping[str, Any]:
-    found = value.get(key) if isinstance(value, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    return tuple(f"irds:{one.irds}" for one in training)
 
 
 def _constructed(loader: Any, node: Any) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
+from truerank.errors import InputError
 from truerank.sources import compressed, hub, irds
 from truerank.sources.blocks import SourceCounts
 from truerank.sources.grammar import SourceSpec
@@ -54,6 +55,9 @@ class StreamedSource(ABC):
         else:
             identity = compressed.fingerprint(path)
         return identity + "".join(f";{key}={value}" for key, value in self._reading().items() if value)
+
+    def _nothing(self, noun: str) -> InputError:
+        return InputError(f"no {noun} in it", "give a source that holds some", where=self.spec.location)
 
     @abstractmethod
     def _files(self) -> Sequence[Path]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, TypeAlias
 
 from truerank.errors import InputError
 from truerank.records import Topic
@@ -15,7 +15,7 @@ from truerank.sources.blocks import RawBlock, SourceCounts
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import numbered_lines
 from truerank.sources.qrels import read_qrels
-from truerank.sources.query_files import as_text, file_queries, header_fields, keyed, well_formed
+from truerank.sources.query_files import FoundTopic, as_text, file_queries, header_fields, keyed, texts_in, well_formed
 from truerank.sources.rows import Row, rows
 from truerank.sources.sharing import shared_stream
 from truerank.text.normalising import normalise
@@ -30,6 +30,10 @@ _FIELDS: Final = {
 }
 
 
+#: Topics, and numbers of records that were skipped.
+FoundTopics: TypeAlias = Iterator[FoundTopic | int]
+
+
 @dataclass(frozen=True)
 class TopicSet:
     """The topics of one test set.
@@ -40,7 +44,6 @@ class TopicSet:
         counts: what was read; `empty` are topics without any text.
         fields: which of "title", "description", "narrative", "variant" at least one topic carries, in this order.
         notes: what a report should say about the reading (variants of unknown topics).
-        unmatched_variants: variants whose topic number is not in the set.
         carrier: what texts began or ended with and what was taken off.
     """
 
@@ -49,21 +52,12 @@ class TopicSet:
     counts: SourceCounts
     fields: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    unmatched_variants: int = 0
     carrier: tuple[str, ...] = ()
 
     @property
     def noun(self) -> str:
         """What its items are called: "queries" where they have one text only, as in BEIR, else "topics"."""
         return "topics" if {"description", "narrative"} & set(self.fields) else "queries"
-
-
-class _Found(NamedTuple):
-    """A topic, the line where it begins, and how many lines were repaired since the one before."""
-
-    topic: Topic
-    line: int | None
-    repaired: int = 0
 
 
 def read_topics(spec: str | SourceSpec, *, strict: bool = False) -> TopicSet:
@@ -84,18 +78,7 @@ def read_topics(spec: str | SourceSpec, *, strict: bool = False) -> TopicSet:
         InputError: not readable, no topics in it, none with a text, or one id for two different topics.
     """
     spec = grammar.parse(spec) if isinstance(spec, str) else spec
-    skipped = 0
-
-    def counted() -> Iterator[_Found]:
-        nonlocal skipped
-        for found in _found(spec, strict):
-            if isinstance(found, int):
-                skipped += found
-            else:
-                yield found
-
-    topics, counts = _collected(counted(), spec)
-    counts = replace(counts, read=counts.read + skipped, skipped=skipped)
+    topics, counts = _collected(_found(spec, strict), spec)
     if not topics:
         fault = "no topics in it" if not counts.read else f"{counts.read} topics, none with a text"
         raise InputError(fault, "give a file of topics, or name its format with ?format=", where=spec.location)
@@ -114,28 +97,24 @@ def topic_records(spec: str | SourceSpec) -> Iterator[tuple[Topic, int | None, b
             yield found.topic, found.line, bool(found.repaired)
 
 
-def _collected(found: Iterable[_Found], spec: SourceSpec) -> tuple[tuple[Topic, ...], SourceCounts]:
-    known: dict[str, tuple[Topic, int | None]] = {}
-    read = empty = repaired = repeated = 0
-    for topic, line, broken in found:
-        read += 1
-        repaired += broken
-        if topic.topic_id in known:
-            earlier, earlier_line = known[topic.topic_id]
-            if earlier != topic:
-                place = "above" if earlier_line is None else f"in line {earlier_line}"
-                raise InputError(
-                    f"the topic '{topic.topic_id}' occurs {place} with another text",
-                    "give every topic a number of its own",
-                    where=spec.location,
-                    line=line,
-                )
-            repeated += 1
+def _collected(stream: FoundTopics, spec: SourceSpec) -> tuple[tuple[Topic, ...], SourceCounts]:
+    known: dict[str, FoundTopic] = {}
+    read = repaired = skipped = repeated = 0
+    for found in stream:
+        if isinstance(found, int):
+            skipped += found
             continue
-        known[topic.topic_id] = (topic, line)
-    topics = tuple(topic for topic, _ in known.values() if _has_text(topic))
-    empty = len(known) - len(topics)
-    return topics, SourceCounts(read, empty, repaired, 0, repeated)
+        read += 1
+        repaired += found.repaired
+        topic_id = found.topic.topic_id
+        earlier = known.setdefault(topic_id, found)
+        if earlier.topic != found.topic:
+            place = "above" if earlier.line is None else f"in line {earlier.line}"
+            fault = f"the topic '{topic_id}' occurs {place} with another text"
+            raise InputError(fault, "give every topic a number of its own", where=spec.location, line=found.line)
+        repeated += earlier is not found
+    topics = tuple(found.topic for found in known.values() if _has_text(found.topic))
+    return topics, SourceCounts(read + skipped, len(known) - len(topics), repaired, skipped, repeated)
 
 
 def _has_text(topic: Topic) -> bool:
@@ -156,28 +135,28 @@ def _fields(topics: Iterable[Topic]) -> tuple[str, ...]:
     return tuple(name for name in ("title", "description", "narrative", "variant") if name in present)
 
 
-def _found(spec: SourceSpec, strict: bool) -> Iterator[_Found | int]:
+def _found(spec: SourceSpec, strict: bool) -> FoundTopics:
     """Topics, and numbers of records that were skipped."""
     if spec.scheme == "irds":
-        return (_Found(topic, None) for topic in irds.topics(spec.location))
+        return (FoundTopic(topic) for topic in irds.topics(spec.location))
     if spec.scheme == "hf":
         return _from_rows(hub.records(spec, strict=strict), spec.column, spec.spec)
     read = partial(_from_file, spec, strict)
     return shared_stream(spec.path, ("topics", spec.format, spec.column, strict), read, _length)
 
 
-def _length(found: _Found | int) -> int:
+def _length(found: FoundTopic | int) -> int:
     """The characters of a topic."""
     return 0 if isinstance(found, int) else len("".join(found.topic.variants)) + sum(map(len, found.topic[1:4]))
 
 
-def _from_file(spec: SourceSpec, strict: bool) -> Iterator[_Found | int]:
+def _from_file(spec: SourceSpec, strict: bool) -> FoundTopics:
     path = spec.path
     form = formats.detect(path, spec.format)
     if form in ("qrels", "run"):
         raise InputError(f"a {form} file holds no topics", "give the file of the topics", where=path)
     if form in ("trec", "xml"):
-        return (_Found(*found) for found in query_files.marked_topics(path, xml=form == "xml", strict=strict))
+        return query_files.marked_topics(path, xml=form == "xml", strict=strict)
     if form == "beir":
         return _from_beir(path, spec.column, strict)
     if form == "qna" or (form in ("tsv", "lines") and not {"title", "id"} <= header_fields(path, _FIELDS).keys()):
@@ -186,16 +165,16 @@ def _from_file(spec: SourceSpec, strict: bool) -> Iterator[_Found | int]:
     return _from_rows(rows(path, "tsv" if form == "lines" else form, strict=strict), spec.column, path)
 
 
-def _from_blocks(blocks: Iterable[RawBlock]) -> Iterator[_Found | int]:
+def _from_blocks(blocks: Iterable[RawBlock]) -> FoundTopics:
     for block in blocks:
         repaired = block.repaired
         for identifier, text, line in zip(block.ids, block.texts, block.lines, strict=True):
-            yield _Found(Topic(identifier, text.strip()), line, repaired)
+            yield FoundTopic(Topic(identifier, text.strip()), line, repaired)
             repaired = 0
         yield block.skipped
 
 
-def _from_beir(folder: Path, column: str | None, strict: bool) -> Iterator[_Found | int]:
+def _from_beir(folder: Path, column: str | None, strict: bool) -> FoundTopics:
     path = formats.queries_file(folder)
     judgments = formats.qrels_file(folder)
     judged = None if judgments is None else {qrel.topic_id for qrel in read_qrels(str(judgments))}
@@ -204,45 +183,30 @@ def _from_beir(folder: Path, column: str | None, strict: bool) -> Iterator[_Foun
             yield found
 
 
-def _from_rows(records: Iterable[Row], column: str | None, where: Path | str) -> Iterator[_Found | int]:
+def _from_rows(records: Iterable[Row], column: str | None, where: Path | str) -> FoundTopics:
     first: Row | None = None
     usable = False
     for row, keys in keyed(records, partial(columns.fields, wanted=_FIELDS, column=column)):
         first = first or row
-        texts = [_text(row.values, keys.get(field)) for field in ("title", "description", "narrative")]
+        values = {field: row.values.get(key) for field, key in keys.items()}
+        texts = [as_text(values.get(field)) for field in ("title", "description", "narrative")]
         if all(text is None for text in (texts[:1] if column else texts)):
             yield 1
             continue
         usable = True
-        identifier = query_files.identifier_of(row, keys.get("id"))
-        title, description, narrative = (query_files.well_formed((text or "").strip()) for text in texts)
-        variants = _variants(row.values, keys.get("variants"))
-        topic = Topic(query_files.well_formed(identifier), title, description, narrative, variants)
-        yield _Found(topic, row.line, int(row.repaired))
+        identifier = well_formed(query_files.identifier_of(row, keys.get("id")))
+        title, description, narrative = (well_formed((text or "").strip()) for text in texts)
+        variants = (well_formed(text.strip()) for text in texts_in(values.get("variants")))
+        topic = Topic(identifier, title, description, narrative, tuple(dict.fromkeys(filter(None, variants))))
+        yield FoundTopic(topic, row.line, int(row.repaired))
     if first is not None and not usable:
         raise columns.no_column(list(first.values), column, "a topic's title", where, first.line)
 
 
-def _text(values: Mapping[str, Any], key: str | None) -> str | None:
-    return None if key is None else query_files.as_text(values.get(key))
-
-
-def _variants(values: Mapping[str, Any], key: str | None) -> tuple[str, ...]:
-    given = values.get(key) if key else None
-    texts = [given] if isinstance(given, str) else given if isinstance(given, list) else []
-    kept = (query_files.well_formed(text.strip()) for text in texts if isinstance(text, str))
-    return tuple(dict.fromkeys(text for text in kept if text))
-
-
-_TOPICS: Final = ("topic", "topic_id", "topic_number", "number", "qid", "query_id", "_id", "id")
-_TEXTS: Final = ("variants", "variant", "query_variants", "query_variant", "query", "queries", "text", "title")
-
-
-class _Variant(NamedTuple):
-    """One variant of a topic."""
-
-    topic_id: str
-    text: str
+_VARIANT_FIELDS: Final = {
+    "topic": ("topic", "topic_id", "topic_number", "number", "qid", "query_id", "_id", "id"),
+    "variant": ("variants", "variant", "query_variants", "query_variant", "query", "queries", "text", "title"),
+}
 
 
 def read_variants(path: str | Path, *, strict: bool = False) -> dict[str, tuple[str, ...]]:
@@ -266,18 +230,19 @@ def read_variants(path: str | Path, *, strict: bool = False) -> dict[str, tuple[
     if spec.scheme != "file":
         raise InputError("query variants are read from files", "give a path", where=spec.spec)
     form = formats.detect(compressed.checked_file(spec.path), spec.format)
-    if form in ("tsv", "lines"):
-        found = _from_lines(spec.path, strict)
-    elif form in ("csv", "jsonl", "json", "parquet"):
-        found = _from_variant_rows(spec.path, form, strict)
-    else:
+    if form not in ("tsv", "lines", "csv", "jsonl", "json", "parquet"):
         raise InputError(
             f"query variants are not read from {form} files", "write lines of topic TAB variant", where=spec.path
         )
     variants: dict[str, dict[str, None]] = {}
-    for topic_id, text in found:
-        if normalise(text):
-            variants.setdefault(topic_id, {})[text] = None
+    for row, keys in keyed(_variant_rows(spec.path, form, strict), partial(columns.fields, wanted=_VARIANT_FIELDS)):
+        values = {field: row.values.get(key) for field, key in keys.items()}
+        topic_id, texts = (as_text(values.get("topic")) or "").strip(), texts_in(values.get("variant"))
+        if not topic_id or not texts:
+            remedy = 'write lines of topic TAB variant, or {"topic": …, "variant": …}'
+            raise InputError("a record without topic or variant", remedy, where=spec.path, line=row.line)
+        for text in filter(normalise, texts):
+            variants.setdefault(well_formed(topic_id), {})[well_formed(text.strip())] = None
     if not variants:
         raise InputError("no variants in it", "write lines of topic TAB variant", where=spec.path)
     return {topic_id: tuple(texts) for topic_id, texts in variants.items()}
@@ -306,44 +271,18 @@ def with_variants(topic_set: TopicSet, variants: Mapping[str, tuple[str, ...]]) 
         topic._replace(variants=tuple(dict.fromkeys((*topic.variants, *variants.get(topic.topic_id, ())))))
         for topic in topic_set.topics
     )
-    lost = sum(len(variants[topic_id]) for topic_id in unknown)
     notes = topic_set.notes
     if unknown:
+        lost = sum(len(variants[topic_id]) for topic_id in unknown)
         notes = (*notes, f"{lost} variants of {len(unknown)} topics that are not in {topic_set.name} were left out")
     fields = topic_set.fields if "variant" in topic_set.fields else (*topic_set.fields, "variant")
-    return replace(
-        topic_set, topics=topics, fields=fields, notes=notes, unmatched_variants=topic_set.unmatched_variants + lost
-    )
+    return replace(topic_set, topics=topics, fields=fields, notes=notes)
 
 
-def _from_lines(path: Path, strict: bool) -> Iterator[_Variant]:
-    first = True
-    for line in numbered_lines(path, strict=strict):
-        topic_id, tab, text = line.text.partition("\t")
-        if not line.text.strip():
-            continue
-        is_header, first = first and (topic_id.strip().lower() in _TOPICS and text.strip().lower() in _TEXTS), False
-        if is_header:
-            continue
-        if not tab or not topic_id.strip():
-            raise InputError("a line without topic TAB variant", "write them so", where=path, line=line.number)
-        yield _Variant(topic_id.strip(), text.strip())
-
-
-def _from_variant_rows(path: Path, form: str, strict: bool) -> Iterator[_Variant]:
-    for row in rows(path, form, strict=strict):
-        names = list(row.values)
-        topic, text = columns.named(names, _TOPICS), columns.named(names, _TEXTS)
-        topic_id = (as_text(row.values[topic]) or "").strip() if topic else ""
-        texts = _texts(row.values[text]) if text else []
-        if not topic_id or not texts:
-            raise InputError(
-                "a record without topic or variant", 'write {"topic": …, "variant": …}', where=path, line=row.line
-            )
-        for variant in texts:
-            yield _Variant(well_formed(topic_id), well_formed(variant.strip()))
-
-
-def _texts(value: Any) -> list[str]:
-    given = value if isinstance(value, list) else [value]
-    return [text for text in map(as_text, given) if text is not None]
+def _variant_rows(path: Path, form: str, strict: bool) -> Iterator[Row]:
+    if form not in ("tsv", "lines"):
+        return rows(path, form, strict=strict)
+    if len(header_fields(path, _VARIANT_FIELDS)) == len(_VARIANT_FIELDS):
+        return rows(path, "tsv", strict=strict)
+    cells = ((line, line.text.split("\t", 1)) for line in numbered_lines(path, strict=strict) if line.text.strip())
+    return (Row(line.number, dict(zip(_VARIANT_FIELDS, pair, strict=False)), line.repaired) for line, pair in cells)

@@ -44,7 +44,7 @@ from truerank.measures.placebo import Placebo, difficulty_classes, placebo_remov
 from truerank.measures.resampling import shuffle_p
 from truerank.measures.scoring import QrelSource, RunSource, named_runs
 from truerank.options import Flag, Names, Resampling, Scoring, Ties, command
-from truerank.sources.runs import run_metadata
+from truerank.sources.runs import stated_training
 
 
 @dataclass(frozen=True)
@@ -298,8 +298,7 @@ def _training(runs: Any, audit: Any) -> Iterator[StatedTraining]:
         names = opened.sources if isinstance(opened, ExampleAudit) else opened.summary["sources"]
         known = {place.lower() for place in (*names, *_places(opened.folder))}
     for name, one in named_runs(runs).items():
-        about = run_metadata(one) if isinstance(one, str | Path) else None
-        for entry in (about.training if about is not None else None) or ():
+        for entry in (stated_training(one) if isinstance(one, str | Path) else None) or ():
             places = {entry.name.lower(), entry.source.lower(), entry.irds.lower(), f"irds:{entry.irds.lower()}"}
             audited = None if known is None else bool(known & (places - {"", "irds:"}))
             yield StatedTraining(name, entry.name, f"irds:{entry.irds}" if entry.irds else entry.source, audited)
