@@ -285,8 +285,14 @@ def test_no_question_in_common_has_no_figure(tmp_path: Path, monkeypatch: pytest
         "10 judged topics are in one and 10 judged topics are in two, and none of them in both"
         in found.conclusion.reason
     )
-    with pytest.raises(InputError, match=r"answers 10 topics, .* 10 others, and none is in both"):
-        truerank.compare(paths=paths)
+    for command in (truerank.compare, truerank.evaluate) if form == "tables" else (truerank.compare,):
+        with pytest.raises(InputError, match=r"answers 10 \w+, .* 10 others, and none is in both"):
+            command(paths=paths)
+    for name, first in (("one", 0), ("two", 10)):
+        Path(f"{name}.csv").write_text(f"id,{name}\n" + "".join(f"q{n},0.{n}\n" for n in range(first, first + 10)))
+    found = truerank.check(["one.csv", "two.csv"])
+    assert found.conclusion.word == "FILES AT FAULT" and "10 topics one of" in found.conclusion.reason
+    assert found.base is None and "no figure" in repr(found)
 
 
 @pytest.mark.parametrize("first", [0, 1, 101])

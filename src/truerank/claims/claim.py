@@ -310,9 +310,8 @@ def claim_of(
     system = names[0] or next(name for name in order if name != baseline)
     others = len(found.runs) - 1 if names[1] else math.comb(len(found.runs), 2)
     pair = found.of(system, found.measures[0]) - found.of(baseline, found.measures[0])
-    if np.isnan(pair).all():
-        remedy = "score missing topics with `missing` default" if runs else "choose two that share some"
-        raise InputError(f"{system} and {baseline} share no {unit.removesuffix('s')}", remedy)
+    if runs and np.isnan(pair).all():
+        raise InputError(f"{system} and {baseline} share no topic", "score missing topics with `missing` default")
     return Claim(
         system=system,
         baseline=baseline,

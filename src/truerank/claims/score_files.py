@@ -19,7 +19,7 @@ from truerank.sources.golden_rows import first_names
 from truerank.sources.mteb_results import one_score_each
 from truerank.sources.recognition import Reading
 from truerank.text.identifiers import natural
-from truerank.text.printable import listed
+from truerank.text.printable import counted, listed
 
 #: Tasks of a split that a sentence names.
 _NAMED: Final = 4
@@ -33,6 +33,20 @@ def pair_of_results(claim: Claim, readings: Sequence[Reading]) -> tuple[pl.DataF
     cells, pair = pl.concat(tables), pl.col("system").is_in([claim.system, claim.baseline])
     own = cells.filter(pair)
     return (own, cells.filter(~pair)) if own["system"].n_unique() > 1 else None
+
+
+def apart(claim: Claim) -> ClaimAnswer | None:
+    """The answer where no topic has a score of both systems; None where one has."""
+    own = [~np.isnan(claim.evaluation.of(name, claim.measure)) for name in (claim.system, claim.baseline)]
+    if (own[0] & own[1]).any():
+        return None
+    counts = [counted(int(known.sum()), claim.unit.removesuffix("s")) for known in own]
+    reason = f"{counts[0]} have a score of {claim.system}, {counts[1]} one of {claim.baseline}, and none has both."
+    return ClaimAnswer(
+        "files", "FILES AT FAULT", reason, "unknown",
+        "Fix this first: until then, no figure of this comparison means anything.",
+        settles=f"Give scores of the same {claim.unit}, with the same ids.",
+    )  # fmt: skip
 
 
 def results_answer(claim: Claim, cells: pl.DataFrame, others: pl.DataFrame) -> ClaimAnswer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -35,6 +34,7 @@ from truerank.measures.scoring import (
     has_runs,
     named_runs,
     qrel_frame,
+    refuse_strangers,
     run_frame,
     run_inputs,
 )
@@ -284,7 +284,7 @@ def compare(
     every = run if not own else {**(named_runs(run) if has_runs(run) else {}), **_flat(own)}
     named = _opened(qrels, every, evaluation, comparing.measures, scoring)
     scored = next(iter(named.values()))
-    _refuse_strangers(scored, every)
+    refuse_strangers(scored, every)
     if own:
         members = {system: list(_flat({system: runs})) for system, runs in own.items()}
         named = {name: merged_repeats(one, members) for name, one in named.items()}
@@ -319,18 +319,6 @@ def _members(run: RunSource, repeats: Any) -> dict[str, dict[str, Any]]:
         name = min(taken)
         raise OptionError("repeats", f"'{name}' is a run too", "leave it out of `run`: it counts with its repetitions")
     return found
-
-
-def _refuse_strangers(scored: Evaluation, runs: RunSource) -> None:
-    """Refuses two runs that answer no topic in common: a difference of them is one of the topics."""
-    matched = {name: coverage.matched for name, coverage in scored.coverage.items()}
-    for name, other in combinations(matched, 2):
-        if matched[name] + matched[other] > len(scored.topics):
-            continue
-        topics, others = (set(run_frame(named_runs(runs)[one])["topic_id"]) for one in (name, other))
-        if not topics & others & {*scored.topics}:
-            fault = f"{name} answers {matched[name]} topics, {other} {matched[other]} others, and none is in both"
-            raise InputError(fault, "give results of the same topics, with the same ids", where="compare")
 
 
 def _flat(own: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from itertools import groupby
+from itertools import combinations, groupby
 from operator import itemgetter
 from os import PathLike
 from pathlib import Path
@@ -277,6 +277,8 @@ def evaluate(
     # Read twice: once for the scores, once for the manifest.
     run = list(run) if isinstance(run, Iterator) else run
     found = _evaluated(qrels, run, measures, scoring, equivalence, progress=progress or Quiet())
+    if files is not None:
+        refuse_strangers(found, run)
     found = replace(found if sort is None else found.sorted(sort), per_topic=per_topic, plot=plot)
     if out is not None:
         options = {"measures": list(found.measures), "scoring": scoring, "sort": sort, **equivalence.json()}
@@ -287,6 +289,18 @@ def evaluate(
         with started("evaluate", given, options, out, packages=("ir-measures",)) as job:
             publish(found, job)
     return found if files is None else found.read_from(files.readings)
+
+
+def refuse_strangers(scored: Evaluation, runs: RunSource) -> None:
+    """Refuses two runs that answer no topic in common: a difference of them is one of the topics."""
+    matched = {name: coverage.matched for name, coverage in scored.coverage.items()}
+    for name, other in combinations(matched, 2):
+        if matched[name] + matched[other] > len(scored.topics):
+            continue
+        topics, others = (set(run_frame(named_runs(runs)[one])["topic_id"]) for one in (name, other))
+        if not topics & others & {*scored.topics}:
+            fault = f"{name} answers {matched[name]} topics, {other} {matched[other]} others, and none is in both"
+            raise InputError(fault, "give results of the same topics, with the same ids", where=name)
 
 
 def check_plot(plot: bool, out: str | Path | None) -> None:
