@@ -37,7 +37,7 @@ _WINDOW: Final = 1 << 21
 class QrelLine(NamedTuple):
     """One line of a file of judgments: its number, its bytes without the end, and what it says.
 
-    `said` is a judgment, the fault of a line that is none, or None for a blank line and a header.
+    `said` is a judgment, the fault of a line that is none, or None for a blank line, a comment and a header.
     """
 
     number: int
@@ -188,7 +188,7 @@ def qrel_lines(spec: str | SourceSpec) -> Iterator[QrelLine]:
                 try:
                     said = Qrel(*_values(cells, path, number), cells[1] if len(cells) == 4 else "0")
                 except InputError as error:
-                    said = error
+                    said = None if cells[0].startswith("#") else error
             yield QrelLine(number, raw, said)
 
 
