@@ -303,7 +303,7 @@ def test_judgments_with_decimals(lines: list[str], grades: dict[str, float], tmp
     (tmp_path / "a.qrels").write_text("\n".join(lines) + "\n")
     (tmp_path / "a.run").write_text("q1 Q0 b 1 2 x\n")
     assert read_as_given([tmp_path / "a.qrels", tmp_path / "a.run"])[0].kind == "judgments"
-    frame, remarks = judged_pairs(tmp_path / "a.qrels")
+    frame, remarks = judged_pairs(str(tmp_path / "a.qrels"))
     assert dict(frame.select("doc_id", "relevance").iter_rows()) == grades
     assert remarks == (("Grades with decimals are counted as whole numbers, up to 10.",) if grades["a"] == 10 else ())
     assert [one[2] for one in read_qrels(str(tmp_path / "a.qrels"))] == [*grades.values()]

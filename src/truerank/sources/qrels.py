@@ -37,7 +37,7 @@ _WINDOW: Final = 1 << 21
 class QrelLine(NamedTuple):
     """One line of a file of judgments: its number, its bytes without the end, and what it says.
 
-    `said` is a judgment, the fault of a line that is none, or None for a blank line, a comment and a header.
+    `said` is a judgment, the fault of a line that is none, or None for a blank line, a header and a comment.
     """
 
     number: int
