@@ -241,13 +241,8 @@ class DocumentSource(StreamedSource):
     """
 
     def __init__(self, spec: SourceSpec, *, strict: bool = False, keep_empty: bool = False) -> None:
-        super().__init__(spec, strict=strict)
+        super().__init__(spec, strict=strict, of_irds="docs", form_of=document_form)
         self._keep_empty = keep_empty
-        self._form = ""
-        if spec.scheme == "irds":
-            irds.check(spec.location, "docs")
-        elif spec.scheme == "file":
-            self._form = document_form(spec.path, spec.format)
 
     def __iter__(self) -> Iterator[Document]:
         for block in self.batches():

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from truerank.errors import InputError
-from truerank.sources import columns, formats, grammar, hub, irds
+from truerank.sources import columns, formats, grammar, hub
 from truerank.sources.blocks import SourceCounts
 from truerank.sources.columns import Roles, number_of, roles_of, texts_of
 from truerank.sources.documents import open_documents
@@ -387,13 +387,8 @@ class ExampleSource(StreamedSource):
         self.texts, self.absent = texts or ExampleTexts(), AbsentIds()
         self._given = roles
         self._split = split
-        self._form = ""
-        if spec.scheme == "irds":
-            irds.check(spec.location, "queries")
-        elif spec.scheme == "file":
-            self._form = formats.detect(spec.path, spec.format)
-            if self._form == "run" or (self._form == "qrels" and not texts):
-                raise InputError(f"a {self._form} file holds no texts", "give the training data", where=spec.location)
+        if self._form == "run" or (self._form == "qrels" and not texts):
+            raise InputError(f"a {self._form} file holds no texts", "give the training data", where=spec.location)
 
     @cached_property
     def _judged(self) -> bool:
