@@ -604,7 +604,9 @@ def trec_records(path: Path, blocks: Iterable[LineBlock]) -> Iterator[TrecRecord
         repaired.update(block.first + offset for offset in block.repaired)
         position = 0
         for end in _END.finditer(held):
-            begin = _begin(held, position, end.start(), path, line)
+            begin = _BEGIN.search(held, position, end.start())
+            if begin is None or held[position : begin.start()].strip():
+                raise _stray("text outside <DOC>", held[position:], path, line)
             line += held.count("\n", position, begin.start())
             last = line + held.count("\n", begin.start(), end.end())
             touched = bool(repaired) and any(line <= number <= last for number in repaired)
@@ -616,19 +618,10 @@ def trec_records(path: Path, blocks: Iterable[LineBlock]) -> Iterator[TrecRecord
         if len(held) > _LARGEST_RECORD:
             raise InputError("a <DOC> of more than 256 MiB", "is its </DOC> missing?", where=path, line=line)
     if held.strip():
-        fault = "a <DOC> without </DOC>" if _BEGIN.search(held) else "text outside <DOC>"
-        number = line + held.count("\n", 0, len(held) - len(held.lstrip()))
-        raise InputError(fault, "the file is cut off or broken: copy it again", where=path, line=number)
+        raise _stray("a <DOC> without </DOC>" if _BEGIN.search(held) else "text outside <DOC>", held, path, line)
 
 
-def _begin(held: str, start: int, stop: int, path: Path, line: int) -> re.Match[str]:
-    begin = _BEGIN.search(held, start, stop)
-    if begin is None or held[start : begin.start()].strip():
-        blank = len(held[start:]) - len(held[start:].lstrip())
-        raise InputError(
-            "text outside <DOC>",
-            "put every document between <DOC> and </DOC>",
-            where=path,
-            line=line + held.count("\n", start, start + blank),
-        )
-    return begin
+def _stray(fault: str, held: str, path: Path, line: int) -> InputError:
+    blank = held[: len(held) - len(held.lstrip())]
+    remedy = "put every document between <DOC> and </DOC>; if the file is cut off, copy it again"
+    return InputError(fault, remedy, where=path, line=line + blank.count("\n"))
