@@ -222,11 +222,6 @@ def open_documents(spec: str | SourceSpec, *, strict: bool = False, keep_empty: 
     return DocumentSource(grammar.parse(spec) if isinstance(spec, str) else spec, strict=strict, keep_empty=keep_empty)
 
 
-def read_documents(spec: str | SourceSpec, *, strict: bool = False) -> Iterator[Document]:
-    """Streams the documents of a collection; arguments and errors as in `open_documents`."""
-    return iter(open_documents(spec, strict=strict))
-
-
 class DocumentSource(StreamedSource):
     """The documents of one collection in the order of the source.
 
