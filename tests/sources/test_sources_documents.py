@@ -180,7 +180,7 @@ def test_trec_records_do_not_depend_on_where_blocks_end(bodies: list[str], cuts:
             blocks.append(LineBlock(at + 1, "\n".join(piece)))
             at += size
     found = list(trec_records(Path("f"), blocks))
-    assert [trec_document(record.text).doc_id for record in found] == [str(n) for n in range(len(bodies))]
+    assert [record.document.doc_id for record in found] == [str(n) for n in range(len(bodies))]
     assert [lines[record.line - 1] for record in found] == [f"<{tag}>"] * len(bodies)
 
 
