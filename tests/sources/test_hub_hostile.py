@@ -46,36 +46,6 @@ def test_what_is_no_description_is_as_no_network(answer, monkeypatch):
     assert described(answer, monkeypatch) is None
 
 
-def test_a_description_is_taken_also_under_a_new_name(monkeypatch):
-    def moved(connection: socket.socket, head: str) -> None:
-        if "/org/none-such" in head:
-            connection.sendall(response(b"", "Location: /api/datasets/org/new", status=307))
-        else:
-            connection.sendall(response(DESCRIBED))
-
-    assert described(moved, monkeypatch) == (COMMIT, ["train.jsonl"])
-
-
-def test_the_token_goes_to_the_hub_alone(monkeypatch):
-    asked = {}
-
-    def stranger(connection: socket.socket, head: str) -> None:
-        asked["elsewhere"] = head
-        connection.sendall(response(DESCRIBED))
-
-    monkeypatch.setenv("HF_TOKEN", "hf_secret")
-    with raw_server(stranger) as elsewhere:
-        moved = response(b"", f"Location: {elsewhere}/api/datasets/org/name", status=302)
-
-        def sends_away(connection: socket.socket, head: str) -> None:
-            asked["hub"] = head
-            connection.sendall(moved)
-
-        described(sends_away, monkeypatch)
-    assert "hf_secret" in asked["hub"]
-    assert "hf_secret" not in asked["elsewhere"]
-
-
 def test_a_refusal_names_the_status(monkeypatch):
     with pytest.raises(InputError, match=r"no data set 'org/none-such', or it needs permission \(HTTP 401\)"):
         described(lambda connection, _: connection.sendall(response(b"{}", status=401)), monkeypatch)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from places import DATA
 from truerank.errors import InputError
 from truerank.records import Document
-from truerank.sources import SourceCounts, open_documents, read_documents
+from truerank.sources import SourceCounts, open_documents
 from truerank.sources.documents import trec_records
 from truerank.sources.lines import LineBlock
 from truerank.sources.markup import html_text, trec_document
@@ -77,11 +77,11 @@ def test_formats(tmp_path: Path, name: str, content: str) -> None:
 def test_parquet_reads_the_columns_it_needs(tmp_path: Path) -> None:
     frame = pl.DataFrame({"id": [1, 2], "vector": [[0.1], [0.2]], "title": ["Cats", None], "text": ["Cats purr.", "x"]})
     frame.write_parquet(tmp_path / "c.parquet")
-    assert list(read_documents(str(tmp_path / "c.parquet"))) == [
+    assert list(open_documents(str(tmp_path / "c.parquet"))) == [
         Document("1", "", "Cats", "Cats purr."),
         Document("2", "", "", "x"),
     ]
-    chosen = list(read_documents(f"{tmp_path / 'c.parquet'}#title"))
+    chosen = list(open_documents(f"{tmp_path / 'c.parquet'}#title"))
     assert chosen == [Document("1", body="Cats")]
 
 
@@ -97,8 +97,8 @@ def test_ms_marco_documents_keep_further_tabs(tmp_path: Path) -> None:
     ]
     assert source.counts == SourceCounts(read=4, skipped=1)
     with pytest.raises(InputError, match=r"wide.tsv:1: 5 columns without names"):
-        list(read_documents(written(tmp_path, "wide.tsv", "1\t2\t3\t4\t5\n" * 3)))
-    assert list(read_documents(written(tmp_path, "wide.tsv", "1\t2\tthe body\t4\t5\n") + "#3")) == [
+        list(open_documents(written(tmp_path, "wide.tsv", "1\t2\t3\t4\t5\n" * 3)))
+    assert list(open_documents(written(tmp_path, "wide.tsv", "1\t2\tthe body\t4\t5\n") + "#3")) == [
         Document("1", body="the body")
     ]
 
@@ -106,7 +106,7 @@ def test_ms_marco_documents_keep_further_tabs(tmp_path: Path) -> None:
 def test_a_beir_folder_and_the_url_in_its_metadata(tmp_path: Path) -> None:
     written(tmp_path, "beir/corpus.jsonl", '{"_id": "a", "title": "T", "text": "x", "metadata": {"url": "http://y"}}\n')
     written(tmp_path, "beir/queries.jsonl", '{"_id": "q", "text": "x"}\n')
-    assert list(read_documents(str(tmp_path / "beir"))) == [Document("a", "http://y", "T", "x")]
+    assert list(open_documents(str(tmp_path / "beir"))) == [Document("a", "http://y", "T", "x")]
 
 
 def test_a_folder_of_pages_texts_and_trec_files(tmp_path: Path) -> None:
@@ -142,14 +142,14 @@ def test_an_archive(tmp_path: Path, squeeze: type[bytes]) -> None:
             "x/rows.jsonl.gz": gzip.compress(b'{"id": "j", "text": "row"}\n'),
         }
     )
-    assert list(read_documents(written(tmp_path, "c.tar.x", squeeze(content)))) == [
+    assert list(open_documents(written(tmp_path, "c.tar.x", squeeze(content)))) == [
         Document("A-1", body="One < two"),
         Document("A-2", body="zwei größer"),
         Document("t", body="in trec"),
         Document("j", body="row"),
     ]
     with pytest.raises(InputError, match="tar"):
-        list(read_documents(written(tmp_path, "cut.tar", content[:1000])))
+        list(open_documents(written(tmp_path, "cut.tar", content[:1000])))
 
 
 def test_web_records_have_a_header_a_url_and_a_page() -> None:
@@ -180,7 +180,7 @@ def test_trec_records_do_not_depend_on_where_blocks_end(bodies: list[str], cuts:
             blocks.append(LineBlock(at + 1, "\n".join(piece)))
             at += size
     found = list(trec_records(Path("f"), blocks))
-    assert [trec_document(record.text).doc_id for record in found] == [str(n) for n in range(len(bodies))]
+    assert [record.document.doc_id for record in found] == [str(n) for n in range(len(bodies))]
     assert [lines[record.line - 1] for record in found] == [f"<{tag}>"] * len(bodies)
 
 
@@ -204,7 +204,7 @@ def test_trec_records_do_not_depend_on_where_blocks_end(bodies: list[str], cuts:
 )
 def test_faults_say_where(tmp_path: Path, name: str, content: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        list(read_documents(written(tmp_path, name, content)))
+        list(open_documents(written(tmp_path, name, content)))
     assert message in str(caught.value)
     with pytest.raises(InputError, match="no such file"):
         open_documents(str(tmp_path / "nothing.jsonl"))

@@ -9,7 +9,7 @@ from truerank.lazy import lazily
 
 if TYPE_CHECKING:
     from truerank.sources.blocks import QueryBlock, SourceCounts
-    from truerank.sources.documents import DocumentSource, open_documents, read_documents
+    from truerank.sources.documents import DocumentSource, open_documents
     from truerank.sources.examples import ExampleSource, open_examples
     from truerank.sources.grammar import SourceSpec, parse, unique_names
     from truerank.sources.labels import read_labels
@@ -25,7 +25,7 @@ __getattr__, __dir__ = lazily(__name__, __file__)
 
 __all__ = [
     "DocumentSource", "ExampleSource", "QueryBlock", "QuerySource", "SourceCounts", "SourceSpec", "TextColumns",
-    "TopicSet", "by_column", "open_documents", "open_examples", "open_queries", "parse", "read_documents",
+    "TopicSet", "by_column", "open_documents", "open_examples", "open_queries", "parse",
     "read_labels", "read_qrels", "read_qrels_frame", "read_run", "read_run_frame", "read_topics", "read_variants",
     "run_frames", "source_of", "unique_names", "with_variants",
 ]  # fmt: skip

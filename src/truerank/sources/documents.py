@@ -94,9 +94,8 @@ def document_rows(source: str) -> Iterator[tuple[str, frozenset[str], Row, str]]
     spec = grammar.parse(source)
     if spec.scheme != "file":
         return
-    path, form = spec.path, document_form(spec.path, spec.format)
-    if form == "beir":
-        path, form = cast(Path, formats.corpus_file(path)), "jsonl"
+    form = document_form(spec.path, spec.format)
+    path, form = (folder_files(spec.path, form)[0], "jsonl") if form == "beir" else (spec.path, form)
     if form not in ("jsonl", "json", "csv", "parquet") and not (form == "tsv" and _has_names(path)):
         return
     for row, keys in keyed(rows(path, form), partial(_keys, column=spec.column)):
@@ -222,11 +221,6 @@ def open_documents(spec: str | SourceSpec, *, strict: bool = False, keep_empty: 
     return DocumentSource(grammar.parse(spec) if isinstance(spec, str) else spec, strict=strict, keep_empty=keep_empty)
 
 
-def read_documents(spec: str | SourceSpec, *, strict: bool = False) -> Iterator[Document]:
-    """Streams the documents of a collection; arguments and errors as in `open_documents`."""
-    return iter(open_documents(spec, strict=strict))
-
-
 class DocumentSource(StreamedSource):
     """The documents of one collection in the order of the source.
 
@@ -241,13 +235,8 @@ class DocumentSource(StreamedSource):
     """
 
     def __init__(self, spec: SourceSpec, *, strict: bool = False, keep_empty: bool = False) -> None:
-        super().__init__(spec, strict=strict)
+        super().__init__(spec, strict=strict, of_irds="docs", form_of=document_form)
         self._keep_empty = keep_empty
-        self._form = ""
-        if spec.scheme == "irds":
-            irds.check(spec.location, "docs")
-        elif spec.scheme == "file":
-            self._form = document_form(spec.path, spec.format)
 
     def __iter__(self) -> Iterator[Document]:
         for block in self.batches():
@@ -432,11 +421,15 @@ def file_documents(path: Path, form: str, column: str | None = None, *, strict: 
         return chain.from_iterable(_in_folder(file, column, strict) for file in files)
     if form == "tar":
         return _in_archive(path, column, strict)
-    if form == "html":
-        return iter([_page(path, line_blocks(path, strict=strict))])
-    if form == "trec":
-        return _trec(path, line_blocks(path, strict=strict))
-    return _in_table(path, form, column, strict)
+    if form in ("html", "trec"):
+        blocks = line_blocks(path, strict=strict)
+        return trec_records(path, blocks) if form == "trec" else iter([_page(path, blocks)])
+    path, form = (folder_files(path, form)[0], "jsonl") if form == "beir" else (path, form)
+    if form == "parquet":
+        return documents_of_parquet(path, column)
+    if form == "lines" or (form == "tsv" and not _has_names(path)):
+        return documents_of_lines(path, column, strict=strict)
+    return documents_of_rows(rows(path, form, strict=strict), column, path)
 
 
 def folder_files(folder: Path, form: str) -> list[Path]:
@@ -450,16 +443,6 @@ def folder_files(folder: Path, form: str) -> list[Path]:
     names = {path: path.relative_to(folder) for path in found}
     seen = [path for path, name in names.items() if not any(part.startswith(".") for part in name.parts)]
     return sorted(seen, key=lambda path: names[path].as_posix())
-
-
-def _in_table(path: Path, form: str, column: str | None, strict: bool) -> FoundStream:
-    if form == "beir":
-        path, form = cast(Path, formats.corpus_file(path)), "jsonl"
-    if form == "parquet":
-        return documents_of_parquet(path, column)
-    if form == "lines" or (form == "tsv" and not _has_names(path)):
-        return documents_of_lines(path, column, strict=strict)
-    return documents_of_rows(rows(path, form, strict=strict), column, path)
 
 
 def _in_folder(path: Path, column: str | None, strict: bool) -> FoundStream:
@@ -476,7 +459,7 @@ def _texts(path: Path, start: bytes, blocks: Iterable[LineBlock]) -> FoundStream
     """The documents of a text that is no table, which begins with some bytes."""
     text = start.removeprefix(_BOM).decode("latin-1")
     if formats.is_trec_document(text):
-        return _trec(path, blocks)
+        return trec_records(path, blocks)
     if not is_html(text) and _ending(path.name) not in _PAGES:
         formats.refuse_binary(start, path)
     return iter([_page(path, blocks)])
@@ -525,14 +508,6 @@ def _page(path: Path, blocks: Iterable[LineBlock]) -> FoundDocument:
     page = _ending(name) in _PAGES or is_html(text)
     document = html_text(text)._replace(doc_id=_stem(name)) if page else Document(_stem(name), body=text.strip())
     return FoundDocument(document, path, 1, any(block.repaired for block in lines))
-
-
-def _trec(path: Path, blocks: Iterable[LineBlock]) -> FoundStream:
-    for record in trec_records(path, blocks):
-        found = trec_document(record.text)
-        if not found.doc_id:
-            raise InputError("a <DOC> without <DOCNO>", "give it a number", where=path, line=record.line)
-        yield FoundDocument(found, path, record.line, record.repaired)
 
 
 def _is_tar(start: bytes, name: str) -> bool:
@@ -589,16 +564,8 @@ _END: Final = re.compile(r"</doc\s*>", re.IGNORECASE)
 _LARGEST_RECORD: Final = 1 << 28
 
 
-class TrecRecord(NamedTuple):
-    """What stands between `<DOC>` and `</DOC>`, the line of the former, and whether one of its lines was repaired."""
-
-    text: str
-    line: int
-    repaired: bool
-
-
-def trec_records(path: Path, blocks: Iterable[LineBlock]) -> Iterator[TrecRecord]:
-    """The `<DOC>` records in the lines of a file."""
+def trec_records(path: Path, blocks: Iterable[LineBlock]) -> Iterator[FoundDocument]:
+    """The documents of the `<DOC>` records in the lines of a file."""
     held, line = "", 1
     repaired: set[int] = set()
     for block in blocks:
@@ -609,11 +576,16 @@ def trec_records(path: Path, blocks: Iterable[LineBlock]) -> Iterator[TrecRecord
         repaired.update(block.first + offset for offset in block.repaired)
         position = 0
         for end in _END.finditer(held):
-            begin = _begin(held, position, end.start(), path, line)
+            begin = _BEGIN.search(held, position, end.start())
+            if begin is None or held[position : begin.start()].strip():
+                raise _stray("text outside <DOC>", held[position:], path, line)
             line += held.count("\n", position, begin.start())
             last = line + held.count("\n", begin.start(), end.end())
             touched = bool(repaired) and any(line <= number <= last for number in repaired)
-            yield TrecRecord(held[begin.end() : end.start()], line, touched)
+            document = trec_document(held[begin.end() : end.start()])
+            if not document.doc_id:
+                raise InputError("a <DOC> without <DOCNO>", "give it a number", where=path, line=line)
+            yield FoundDocument(document, path, line, touched)
             line, position = last, end.end()
         held = held[position:].lstrip(" \t\r")
         if position:
@@ -621,19 +593,10 @@ def trec_records(path: Path, blocks: Iterable[LineBlock]) -> Iterator[TrecRecord
         if len(held) > _LARGEST_RECORD:
             raise InputError("a <DOC> of more than 256 MiB", "is its </DOC> missing?", where=path, line=line)
     if held.strip():
-        fault = "a <DOC> without </DOC>" if _BEGIN.search(held) else "text outside <DOC>"
-        number = line + held.count("\n", 0, len(held) - len(held.lstrip()))
-        raise InputError(fault, "the file is cut off or broken: copy it again", where=path, line=number)
+        raise _stray("a <DOC> without </DOC>" if _BEGIN.search(held) else "text outside <DOC>", held, path, line)
 
 
-def _begin(held: str, start: int, stop: int, path: Path, line: int) -> re.Match[str]:
-    begin = _BEGIN.search(held, start, stop)
-    if begin is None or held[start : begin.start()].strip():
-        blank = len(held[start:]) - len(held[start:].lstrip())
-        raise InputError(
-            "text outside <DOC>",
-            "put every document between <DOC> and </DOC>",
-            where=path,
-            line=line + held.count("\n", start, start + blank),
-        )
-    return begin
+def _stray(fault: str, held: str, path: Path, line: int) -> InputError:
+    blank = held[: len(held) - len(held.lstrip())]
+    remedy = "put every document between <DOC> and </DOC>; if the file is cut off, copy it again"
+    return InputError(fault, remedy, where=path, line=line + blank.count("\n"))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from truerank.errors import InputError
-from truerank.sources import columns, formats, grammar, hub, irds
+from truerank.sources import columns, formats, grammar, hub
 from truerank.sources.blocks import SourceCounts
 from truerank.sources.columns import Roles, number_of, roles_of, texts_of
 from truerank.sources.documents import open_documents
@@ -291,14 +291,6 @@ def ids_of(value: Any) -> Iterator[str]:
             yield from ids_of(one)
 
 
-def refuse_ids(where: str) -> InputError:
-    """The fault of training data with ids where nothing says what their texts are."""
-    remedy = (
-        "give the texts, as in triples.train.small.tsv, or say with `train_queries` and `train_docs` where they are"
-    )
-    return InputError("ids only, no texts", remedy, where=where)
-
-
 _BLOCK: Final = 1 << 12
 #: Forms whose records are queries, or queries with what was judged.
 _WITHOUT_COLUMNS: Final = ("beir", "lines", "trec", "xml", "qna")
@@ -387,13 +379,8 @@ class ExampleSource(StreamedSource):
         self.texts, self.absent = texts or ExampleTexts(), AbsentIds()
         self._given = roles
         self._split = split
-        self._form = ""
-        if spec.scheme == "irds":
-            irds.check(spec.location, "queries")
-        elif spec.scheme == "file":
-            self._form = formats.detect(spec.path, spec.format)
-            if self._form == "run" or (self._form == "qrels" and not texts):
-                raise InputError(f"a {self._form} file holds no texts", "give the training data", where=spec.location)
+        if self._form == "run" or (self._form == "qrels" and not texts):
+            raise InputError(f"a {self._form} file holds no texts", "give the training data", where=spec.location)
 
     @cached_property
     def _judged(self) -> bool:
@@ -442,7 +429,8 @@ class ExampleSource(StreamedSource):
                 fault = f"the first {len(sample):,} records hold nothing in {listed(there) or 'any column'}"
                 raise InputError(fault, "give records that hold texts", where=self.spec.location)
             if not self._by_id and id_roles(sample).columns:
-                raise refuse_ids(self.spec.location)
+                remedy = "give the texts, or say with `train_queries` and `train_docs` where they are"
+                raise InputError("ids only, no texts", remedy, where=self.spec.location)
             remedy = f"there are {', '.join(there) or 'none'}; name them: query=COLUMN,positive=…"
             raise InputError("no column holds texts", remedy, where=self.spec.location)
         return found
@@ -492,8 +480,8 @@ class ExampleSource(StreamedSource):
     def _examples(self) -> Iterator[Example]:
         self.absent = AbsentIds()
         if self._form == "beir":
-            folder = ExampleTexts(str(formats.queries_file(self.spec.path)), str(self._corpus()))
-            return self._with_texts(of_judgments(str(self._judgments())), folder)
+            topics, docs, judgments = map(str, self._files())
+            return self._with_texts(of_judgments(judgments), ExampleTexts(topics, docs))
         if self._judged:
             _ = self.roles
             return self._with_texts(of_judgments(self.spec.spec), self.texts)
@@ -528,22 +516,14 @@ class ExampleSource(StreamedSource):
         path = self.spec.path
         if self._form == "saved":
             return saved_files(path)
-        return [file for file in (formats.queries_file(path), self._corpus(), self._judgments()) if file is not None]
+        judgments = formats.qrels_file(path, self._split)
+        if judgments is None:
+            fault = f"there is no qrels/{self._split}.tsv in it"
+            raise InputError(fault, "name another split, or give a file of examples", where=self.spec.location)
+        return [formats.queries_file(path), *filter(None, [formats.corpus_file(path)]), judgments]
 
     def _reading(self) -> dict[str, str | None]:
         return {"roles": str(self.roles), **self.texts.fingerprints()}
-
-    def _judgments(self) -> Path:
-        found = formats.qrels_file(self.spec.path, self._split)
-        if found is None:
-            raise InputError(
-                f"there is no qrels/{self._split}.tsv in it", "name another split, or give a file of examples",
-                where=self.spec.location,
-            )  # fmt: skip
-        return found
-
-    def _corpus(self) -> Path | None:
-        return formats.corpus_file(self.spec.path)
 
 
 def _texts_in(values: Mapping[str, Any], roles: Roles, by_id: Collection[str] = ()) -> Iterator[tuple[str, str]]:

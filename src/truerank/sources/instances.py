@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from truerank.errors import InputError
-from truerank.sources import compressed, formats, grammar, hub
+from truerank.sources import grammar, hub
 from truerank.sources.columns import fields
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import numbered_lines
 from truerank.sources.query_files import header_fields, keyed, well_formed
 from truerank.sources.rows import Row, rows
+from truerank.sources.streamed import StreamedSource
 from truerank.text.printable import counted
 
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -56,34 +57,23 @@ def open_instances(spec: str | SourceSpec) -> InstanceSource:
     return InstanceSource(grammar.parse(spec) if isinstance(spec, str) else spec)
 
 
-class InstanceSource:
+class InstanceSource(StreamedSource):
     """The instances of one source in its order, as they are there; memory does not grow with it."""
 
     def __init__(self, spec: SourceSpec) -> None:
         if spec.scheme == "irds":
             raise InputError("instances are not read from ir_datasets", "write them as JSONL or TSV", where=spec.spec)
-        self.spec = spec
-        self._form = formats.detect(spec.path, spec.format) if spec.scheme == "file" else "hf"
-        if self._form not in ("tsv", "csv", "jsonl", "json", "parquet", "hf"):
+        super().__init__(spec)
+        if self._form not in ("tsv", "csv", "jsonl", "json", "parquet", ""):
             fault = f"a file of the kind '{self._form}' holds no instances"
             raise InputError(fault, "give JSONL, Parquet, CSV or TSV", where=spec.location)
-
-    @property
-    def name(self) -> str:
-        """The file name without endings, or the id."""
-        return self.spec.name
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """The identity of the content, for provenance."""
-        return hub.fingerprint(self.spec) if self._form == "hf" else compressed.fingerprint(self.spec.path)
 
     def __iter__(self) -> Iterator[Instance]:
         return (found.instance for found in self.found())
 
     def found(self) -> Iterator[FoundInstance]:
         """The instances with their lines: what is given as an id only has no text."""
-        if self._form == "hf":
+        if self.spec.scheme == "hf":
             return self.of_rows(hub.records(self.spec))
         if self._form == "tsv" and len(header_fields(self.spec.path, _NAMES)) < 2:
             return self._triples()

@@ -160,17 +160,11 @@ class QuerySource(StreamedSource):
 
     def __init__(self, spec: SourceSpec, *, strict: bool = False) -> None:
         super().__init__(spec, strict=strict)
-        self._format = ""
-        if spec.scheme == "irds":
-            irds.check(spec.location)
-        elif spec.scheme == "file":
-            self._format = formats.detect(spec.path, spec.format)
-            if self._format in ("qrels", "run"):
-                raise InputError(
-                    f"a {self._format} file holds no query texts", "give the file of the queries", where=spec.location
-                )
-            if self._format == "beir":
-                formats.queries_file(spec.path)
+        if self._form in ("qrels", "run"):
+            fault = f"a {self._form} file holds no query texts"
+            raise InputError(fault, "give the file of the queries", where=spec.location)
+        if self._form == "beir":
+            formats.queries_file(spec.path)
 
     @cached_property
     def columns(self) -> TextColumns:
@@ -246,7 +240,7 @@ class QuerySource(StreamedSource):
 
     def _files(self) -> list[Path]:
         path = self.spec.path
-        return saved_files(path) if self._format == "saved" else [formats.queries_file(path)]
+        return saved_files(path) if self._form == "saved" else [formats.queries_file(path)]
 
     def _raw_blocks(self) -> Iterator[RawBlock]:
         spec = self.spec
@@ -255,8 +249,8 @@ class QuerySource(StreamedSource):
         if spec.scheme == "hf":
             return hub.queries(spec, strict=self._strict)
         single = spec.format == "lines"
-        read = partial(file_queries, spec.path, self._format, spec.column, single=single, strict=self._strict)
-        return shared_stream(spec.path, ("queries", self._format, spec.column, single, self._strict), read, _length)
+        read = partial(file_queries, spec.path, self._form, spec.column, single=single, strict=self._strict)
+        return shared_stream(spec.path, ("queries", self._form, spec.column, single, self._strict), read, _length)
 
 
 def _length(block: RawBlock) -> int:

@@ -92,33 +92,19 @@ def _pairs(block: LineBlock, layout: Layout) -> RawBlock | None:
 
 def _split(block: LineBlock, layout: Layout) -> RawBlock:
     lines = block.lines
-    numbers = range(block.first, block.first + len(lines))
+    numbers: Sequence[int] = range(block.first, block.first + len(lines))
     if layout.splits == 0:
         return RawBlock(list(map(str, numbers)), lines, numbers, False, len(block.repaired))
-    cells = [line.split(layout.separator, layout.splits) for line in lines]
-    needed = max(layout.text, layout.identifier or 0)
-    if cells and min(map(len, cells)) <= needed:
-        return _split_ragged(block, cells, layout, needed)
+    cells, repaired, skipped = [line.split(layout.separator, layout.splits) for line in lines], len(block.repaired), 0
+    needed = max(layout.text, layout.identifier or 0) + 1
+    if cells and min(map(len, cells)) < needed:
+        # A blank line is a query without text; one with too few columns is skipped.
+        kept = [at for at, cell in enumerate(cells) if len(cell) >= needed or not any(part.strip() for part in cell)]
+        repaired, skipped = len(block.repaired.intersection(kept)), len(cells) - len(kept)
+        numbers = [block.first + at for at in kept]
+        cells = [cells[at] if len(cells[at]) >= needed else [""] * needed for at in kept]
     texts = [cell[layout.text] for cell in cells]
-    return RawBlock(_ids(cells, layout, numbers), texts, numbers, layout.identifier is not None, len(block.repaired))
-
-
-def _split_ragged(block: LineBlock, cells: list[list[str]], layout: Layout, needed: int) -> RawBlock:
-    kept: list[list[str]] = []
-    numbers: list[int] = []
-    skipped = repaired = 0
-    for offset, cell in enumerate(cells):
-        if len(cell) > needed:
-            kept.append(cell)
-        elif not any(part.strip() for part in cell):
-            kept.append([""] * (needed + 1))
-        else:
-            skipped += 1
-            continue
-        numbers.append(block.first + offset)
-        repaired += offset in block.repaired
-    texts = [cell[layout.text] for cell in kept]
-    return RawBlock(_ids(kept, layout, numbers), texts, numbers, layout.identifier is not None, repaired, skipped)
+    return RawBlock(_ids(cells, layout, numbers), texts, numbers, layout.identifier is not None, repaired, skipped)
 
 
 def _ids(cells: list[list[str]], layout: Layout, numbers: Sequence[int]) -> list[str]:

@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 import hashlib
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from truerank.errors import InputError
-from truerank.sources import compressed, hub, irds
+from truerank.sources import compressed, formats, hub, irds
 from truerank.sources.blocks import SourceCounts
 from truerank.sources.grammar import SourceSpec
 
 
-class StreamedSource(ABC):
+class StreamedSource:
     """A source that can be iterated any number of times, and that streams: memory does not grow with it.
 
     Args:
         strict: raise for bytes that are not UTF-8.
+        of_irds: what it takes of a data set of ir_datasets.
+        form_of: tells the format of a file, or of a folder.
     """
 
-    def __init__(self, spec: SourceSpec, *, strict: bool) -> None:
+    def __init__(
+        self,
+        spec: SourceSpec,
+        *,
+        strict: bool = False,
+        of_irds: Literal["queries", "docs"] = "queries",
+        form_of: Callable[[Path, str | None], str] = formats.detect,
+    ) -> None:
         self.spec = spec
         self._strict = strict
         self._counts = SourceCounts()
+        self._form = form_of(spec.path, spec.format) if spec.scheme == "file" else ""
+        if spec.scheme == "irds":
+            irds.check(spec.location, of_irds)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.spec.spec!r})"
@@ -59,9 +71,9 @@ class StreamedSource(ABC):
     def _nothing(self, noun: str) -> InputError:
         return InputError(f"no {noun} in it", "give a source that holds some", where=self.spec.location)
 
-    @abstractmethod
     def _files(self) -> Sequence[Path]:
         """The files that are read of a folder."""
+        return ()
 
     def _reading(self) -> dict[str, str | None]:
         """What decides how the same bytes are read."""

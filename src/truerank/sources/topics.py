@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -121,18 +121,10 @@ def _has_text(topic: Topic) -> bool:
     return any(normalise(text) for text in (topic.title, topic.description, topic.narrative, *topic.variants))
 
 
-def _fields(topics: Iterable[Topic]) -> tuple[str, ...]:
-    present = {
-        name
-        for topic in topics
-        for name, value in zip(
-            ("title", "description", "narrative", "variant"),
-            (topic.title, topic.description, topic.narrative, "".join(topic.variants)),
-            strict=True,
-        )
-        if normalise(value)
-    }
-    return tuple(name for name in ("title", "description", "narrative", "variant") if name in present)
+def _fields(topics: Sequence[Topic]) -> tuple[str, ...]:
+    texts = zip(*((*topic[1:4], "".join(topic.variants)) for topic in topics), strict=True)
+    named = zip(("title", "description", "narrative", "variant"), texts, strict=True)
+    return tuple(name for name, values in named if any(map(normalise, values)))
 
 
 def _found(spec: SourceSpec, strict: bool) -> FoundTopics:

@@ -14,7 +14,7 @@ from truerank.audits.pool import ActiveLearner, Features, LearnerOptions, trace
 from truerank.audits.pool.active import LinearModel, fit
 from truerank.errors import InputError
 from truerank.records import Document
-from truerank.sources import read_documents, read_qrels, read_topics
+from truerank.sources import open_documents, read_qrels, read_topics
 
 CACM = DATA / "collections" / "cacm"
 
@@ -85,7 +85,7 @@ def test_the_next_document_is_that_of_the_reference() -> None:
 @pytest.mark.shared
 @pytest.mark.shared
 def test_the_next_document_is_that_of_the_reference_on_cacm() -> None:
-    documents = list(read_documents(str(CACM / "cacm.tar.gz")))
+    documents = list(open_documents(str(CACM / "cacm.tar.gz")))
     grades: dict[str, dict[str, int]] = {}
     for qrel in read_qrels(str(CACM / "qrels.txt")):
         grades.setdefault(qrel.topic_id, {})[qrel.doc_id] = qrel.relevance

@@ -34,7 +34,7 @@ from truerank.core.result import summary as summary_of
 from truerank.core.tables import escape_html
 from truerank.errors import InputError
 from truerank.measures import evaluate
-from truerank.sources import read_documents, read_qrels_frame, read_run_frame, read_topics
+from truerank.sources import open_documents, read_qrels_frame, read_run_frame, read_topics
 from truerank.work.engines import LocalEngine
 from truerank.work.progress import Quiet
 
@@ -101,7 +101,7 @@ def test_a_left_out_team_by_another_way(whole, files):
     """Pool, trace, prefix and order of one condition, by the public steps and scipy."""
     simulation, folder = whole
     runs = {path.stem: read_run_frame(path) for path in files.runs}
-    features = Features.of_documents(read_documents(str(files.docs)))
+    features = Features.of_documents(open_documents(str(files.docs)))
     grades = {row[:2]: row[2] for row in read_qrels_frame(str(files.qrels)).rows()}
     pool = depth_pool({name: run for name, run in runs.items() if not name.startswith("east")}, DEPTH)
     official = simulation.standing.official
@@ -205,7 +205,7 @@ def test_an_unlike_system_by_another_way(whole, files, tmp_path):
     """Its place by the official judgments, and by those that hold its documents, from qrels files and scipy."""
     simulation, folder = whole
     runs = {path.stem: read_run_frame(path) for path in files.runs}
-    features = Features.of_documents(read_documents(str(files.docs)))
+    features = Features.of_documents(open_documents(str(files.docs)))
     texts = {topic.topic_id: topic.title for topic in read_topics(str(files.topics)).topics}
     # The latent system, by all singular vectors of the dense matrix and not by an iteration.
     dense = features.matrix.toarray().astype(np.float64)

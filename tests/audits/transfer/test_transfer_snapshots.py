@@ -23,7 +23,7 @@ from places import ROOT
 from truerank import transfer
 from truerank.audits.transfer import ArchiveOptions
 from truerank.errors import InputError
-from truerank.sources import read_documents
+from truerank.sources import open_documents
 from truerank.sources.archive import Capture, nearest, read_record
 
 WORDS = "The page of this day says what it says, in words that a reader may look for and find again later."
@@ -141,7 +141,7 @@ def test_every_misbehaviour_is_an_explained_row(archive: WebArchive, tmp_path: P
     counts = result.counts()["years"]["2015"]
     assert counts["found"] == sum(said[0] == "found" for said in wanted.values())
     assert sum(counts.values()) == len(urls) + 4
-    documents = {document.doc_id: document for document in read_documents(str(tmp_path / "out" / "2015.jsonl"))}
+    documents = {document.doc_id: document for document in open_documents(str(tmp_path / "out" / "2015.jsonl"))}
     assert documents["d0"].title == "plain"
     assert documents["d0"].body == documents["d1"].body == WORDS
     assert documents[f"d{urls.index('http://kind.org/latin')}"].title == "Café"
@@ -169,7 +169,7 @@ def test_the_nearest_capture_that_can_be_read(archive: WebArchive, tmp_path: Pat
     )
     docs = collection(tmp_path / "docs.jsonl", ["http://a.org/x#part", "http://a.org/x"])
     result = transfer.snapshots(tmp_path / "out", docs=docs, **quick(archive))
-    titles = {year: [one.title for one in read_documents(path)] for year, path in result.files().items()}
+    titles = {year: [one.title for one in open_documents(path)] for year, path in result.files().items()}
     assert titles == {"2015": ["a day late"] * 2, "2016": ["christmas"] * 2}
     assert result.counts()["all_years"] == 2
     december = {**quick(archive), "day": "12-31"}
@@ -200,7 +200,7 @@ def test_what_failed_is_asked_for_again_and_nothing_else(archive: WebArchive, tm
         page = read_record(tmp_path / "out" / row["warc"], row["offset"])
         assert page.body == body(f"page {row['doc_id'][1:]}")
         assert page.capture.timestamp == "20150702000000"
-    titles = [document.title for document in read_documents(str(tmp_path / "out" / "2015.jsonl"))]
+    titles = [document.title for document in open_documents(str(tmp_path / "out" / "2015.jsonl"))]
     assert titles == [f"page {number}" for number in range(20)]
     # With other texts wanted, they come out of the WARC files.
     asked = len(archive.at)

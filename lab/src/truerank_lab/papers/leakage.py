@@ -12,7 +12,7 @@ from pathlib import Path
 
 from truerank.audits import leakage as leakage_audit
 from truerank.options import Encoding
-from truerank.sources import read_documents, read_qrels_frame, read_topics
+from truerank.sources import open_documents, read_qrels_frame, read_topics
 from truerank_lab.instances.document_queries import write_queries
 from truerank_lab.papers.rewording import reworded
 from truerank_lab.papers.small_models import save_first_layers, save_small_t5
@@ -44,7 +44,7 @@ def make_leaks(name: str, source: Path, folder: Path) -> None:
     """Reworded topics with judgments and labels."""
     folder.mkdir(parents=True, exist_ok=True)
     docs, topic_file = (str(source / part) for part in COLLECTIONS[name])
-    there = {document.doc_id for document in read_documents(docs)}
+    there = {document.doc_id for document in open_documents(docs)}
     relevant: dict[str, list[str]] = {}
     for topic, document, grade in read_qrels_frame(str(source / "qrels.txt")).iter_rows():
         if grade > 0 and document in there:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
-from truerank.sources import read_documents
+from truerank.sources import open_documents
 from truerank.vectors.encoders.model_folder import packaged_folder
 
 #: What monoT5 cannot do without, beside the words of the documents.
@@ -37,7 +37,7 @@ def save_small_t5(folder: Path, docs: Sequence[str], *, layers: int = 4, width: 
     tokenizer.normalizer = normalizers.NFKC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
     trainer = trainers.BpeTrainer(vocab_size=PIECES, special_tokens=special, show_progress=False)
-    texts = (document.text for source in docs for document in read_documents(source))
+    texts = (document.text for source in docs for document in open_documents(source))
     # The prompt often enough to become pieces, before anything else does.
     tokenizer.train_from_iterator(chain([" ".join(PROMPT)] * OFTEN, texts), trainer)
     tokenizer.post_processor = processors.TemplateProcessing("$A </s>", "$A </s> $B </s>", [("</s>", 1)])

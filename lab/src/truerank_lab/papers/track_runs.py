@@ -31,7 +31,7 @@ from truerank import lexical
 from truerank.errors import InputError
 from truerank.lexical import BM25, BM25PRF, RM3, Analyser, Axiomatic, QueryLikelihood
 from truerank.rankers.base import Pair
-from truerank.sources import read_documents, read_qrels_frame, read_topics
+from truerank.sources import open_documents, read_qrels_frame, read_topics
 from truerank.sources.instances import Instance
 from truerank.vectors.encoders import open_encoder
 from truerank_lab.rankers.recipes import RECIPES
@@ -275,7 +275,7 @@ def read(name: str, root: Path) -> tuple[Collection, pl.DataFrame]:
     qrels = read_qrels_frame(str(root / name / "qrels.txt"))
     judged = set(qrels["topic_id"])
     texts = {one.topic_id: one.title or one.description for one in read_topics(topics).topics}
-    documents = {document.doc_id: document.text for document in read_documents(docs)}
+    documents = {document.doc_id: document.text for document in open_documents(docs)}
     return Collection(docs, documents, {key: text for key, text in texts.items() if key in judged}), qrels
 
 

@@ -37,7 +37,7 @@ from truerank.audits.pool.standings import (
 from truerank.audits.pool.stopping import OriginalSize
 from truerank.errors import MissingExtraError
 from truerank.lexical import BM25, Index, TopicQuery, search
-from truerank.sources import read_documents
+from truerank.sources import open_documents
 from truerank.vectors.encoders import CachedEncoder, open_encoder
 from truerank.work.artifacts import digest
 from truerank.work.kept import keep_frame, kept_frame
@@ -102,7 +102,7 @@ def _dense(given: Unlike) -> pl.DataFrame:
         asked = encoder.encode(list(given.topics.values()))
         ids: list[str] = []
         blocks = [np.zeros((len(given.topics), 0), np.float32)]
-        documents = iter(read_documents(given.docs))
+        documents = iter(open_documents(given.docs))
         while block := list(islice(documents, _BLOCK)):
             ids += [document.doc_id for document in block]
             blocks.append(asked @ encoder.encode([document.text for document in block]).T)
