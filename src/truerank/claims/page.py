@@ -295,7 +295,7 @@ def _sections(result: Check) -> Iterator[ReportSection]:
     lines = AnswerList(tuple(map(_line, result.answers)))
     yield ReportSection("questions", "Question by question", (lines,))
     given = tuple(f"{one.path}: {one.kind}: {one.why}." for one in result.readings)
-    remarks = tuple(f"{remark}." for one in result.readings if one.table is not None for remark in one.table.remarks)
+    remarks = tuple(f"{remark}." for one in result.readings for remark in one.said())
     known = gallery_notes(result.json())
     yield ReportSection("given", "What was given", (Prose((*given, *remarks, *known)),) if (*given, *known) else ())
     yield ReportSection("figures", "The figures", (_estimates(result),) if result.claim is not None else ())

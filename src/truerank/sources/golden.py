@@ -95,7 +95,9 @@ class GoldenTable:
         noun = "question" if self.cells is None else "task"
         count = f"{len(self.questions)} {noun}{'s' if len(self.questions) != 1 else ''}"
         roles = "; ".join(
-            f"{role} in {first_names(names, quoted=True)}" for role, names in self.columns.items() if role != "system"
+            f"{role} in {first_names(names, quoted=True)}"
+            for role, names in self.columns.items()
+            if role != "system" and (role != "id" or names != self.columns.get("question"))
         )
         kind = "scores of " if self.scores else ""
         return "; ".join(filter(None, (f"{kind}{many}, {count}", roles, self.better)))
@@ -121,6 +123,8 @@ def read_golden(
     roles = roles_of(table, chosen)
     if roles.measure is not None:
         table = _of_measure(table, roles, measure)
+    if roles.system is not None:
+        table = _one_spelling(table, roles.system, roles.question or roles.identifier or "")
     known = {"expected", "retrieved"} <= set(chosen)
     found = _scored(table, roles) if roles.is_scores else _retrieved(table, roles, known=known)
     return replace(found, path=str(table.where) if isinstance(table.where, Path) else "")
@@ -140,9 +144,8 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
         named, other = tables[by_id.index(True)].name, tables[by_id.index(False)].name
         fault = f"{named} names questions by ids, {other} by texts only"
         raise InputError(fault, "give both the same ids", where=other)
-    texts = list(dict.fromkeys(text for one in tables for text in one.questions["text"]))
-    numbers = {text: str(number) for number, text in enumerate(texts, 1)}
     by_text = not by_id[0] or _are_row_ids(tables)
+    numbers, met = _numbers_of_texts(tables) if by_text else ({}, 0)
     parts = list(tables) if not by_text else [_renumbered(one, numbers) for one in tables]
     systems = [list(one.runs or one.scores) for one in parts]
     unnamed = all("system" not in one.columns for one in tables)
@@ -160,6 +163,9 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
             # Parts of one export: a column names the system, and no question is in both.
             found[system] = pl.concat([found[system], frame])
     remarks = [f"{one.name}: {remark}" for one in parts for remark in one.remarks]
+    remarks += [f"{counted(met, 'question')} of several files equal but for case, marks and blanks: one each"][
+        : bool(met)
+    ]
     counts = [set(one.questions["topic_id"]) for one in parts]
     if unshared := len(set.union(*counts)) - len(set.intersection(*counts)):
         remarks.append(f"{unshared} {'questions' if first.cells is None else 'tasks'} are not in all files")
@@ -179,9 +185,21 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
     return replace(parts[0], questions=questions, qrels=qrels, runs=found, remarks=tuple(remarks), empty=empty)
 
 
+def _numbers_of_texts(tables: Sequence[GoldenTable]) -> tuple[dict[str, str], int]:
+    """The number of each text, and how many questions have several; those of one file stay apart."""
+    texts = [one.questions["text"].to_list() for one in tables]
+    alike: dict[str, dict[str, None]] = defaultdict(dict)
+    for text in (text for own in texts for text in own):
+        alike[spoken(text)][text] = None
+    if any(len(set(map(spoken, own))) < len(own) for own in texts):
+        alike = {text: {text: None} for own in texts for text in own}
+    numbers = {text: str(number) for number, every in enumerate(alike.values(), 1) for text in every}
+    return numbers, sum(len(every) > 1 for every in alike.values())
+
+
 def _are_row_ids(tables: Sequence[GoldenTable]) -> bool:
     """Whether ids name rows and not questions: no two files share one, and their questions have the same texts."""
-    texts = [set(one.questions["text"].drop_nulls()) for one in tables]
+    texts = [set(map(spoken, one.questions["text"].drop_nulls())) for one in tables]
     if any(len(own) < len(one.questions) for own, one in zip(texts, tables, strict=True)):
         return False
     ids = [set(one.questions["topic_id"]) for one in tables]
@@ -268,6 +286,21 @@ def _of_measure(table: GoldenRows, roles: GoldenRoles, measure: str) -> GoldenRo
         lines=tuple(line for _, line in chosen),
         remarks=(*table.remarks, *([remark] if len(chosen) < len(table.rows) else [])),
     )
+
+
+def _one_spelling(table: GoldenRows, system: str, question: str) -> GoldenRows:
+    """The table with one name for systems that differ in case and blanks, and of which each question has one."""
+    names = Counter(str(cell).strip() for cell in table.cells(system))
+    usual: dict[str, str] = {}
+    for name, _ in names.most_common():
+        usual.setdefault("".join(name.split()).casefold(), name)
+    said = {name: usual["".join(name.split()).casefold()] for name in names}
+    asked = {(said[str(row.get(system)).strip()], str(row.get(question))) for row in table.rows}
+    if len(usual) == len(names) or len(asked) < len({(str(x.get(system)), str(x.get(question))) for x in table.rows}):
+        return table
+    rows = tuple({**row, system: said[str(row.get(system)).strip()]} for row in table.rows)
+    remarks = tuple(f"system '{name}' is '{said[name]}', in other letters" for name in names if name != said[name])
+    return replace(table, rows=rows, remarks=(*table.remarks, *remarks))
 
 
 class _Questions:
@@ -635,7 +668,8 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
                 texts[system].append(str(cell).strip())
                 continue
             if value is None or not math.isfinite(value):
-                raise table.fault(f"'{cell}' is not a score", "give numbers", questions.ids.index(number))
+                remedy = "write numbers: 1 and 0 where a word says whether an answer is right"
+                raise table.fault(f"'{cell}' is not a score", remedy, questions.ids.index(number))
             values[system][number].append(sign * value)
             count = len(values[system][number])
             named[system][number].append(str(count) if is_empty(repeat) else identifier_of(repeat))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
@@ -29,6 +30,8 @@ _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _YES, _NO = "true yes pass passed".split(), "false no fail failed".split()
 _ANSWERS: Final = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0)
 _MISSING: Final = re.compile(r"nan|n/?a|null|none|[-–—.]|#[A-Z0-9/]+[!?]?", re.IGNORECASE)
+#: An id and its grade: kb-7:2, kb-7=2, kb-7 (2).
+_GRADED_ID: Final = re.compile(r"(.*[^\s:=(])\s*[:=(]\s*(\d+(?:\.\d+)?)\)?")
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+")
 #: Shares of cells by which a column is told.
 MOST: Final = 0.6
@@ -188,6 +191,24 @@ def shared_separator(gold: tuple[GoldenRows, str], results: tuple[GoldenRows, Se
         return "", []  # some cells use another sign
     split = [one for one in columns if any(isinstance(cell, str) and best in cell for cell in table.filled(one))]
     return best, [one for one in split if any(part & wanted for part in _split(table, one, best))]
+
+
+def with_grades(table: GoldenRows, name: str, known: frozenset[str]) -> GoldenRows:
+    """The table with grades by id where each part of a column ends in a number, and known ids lack it: "kb-7:2"."""
+    sign = _alone(table, name)
+    cells = [cell for cell in table.filled(name) if isinstance(json_cell(cell), str)]
+    parts = [[_GRADED_ID.fullmatch(part.strip()) for part in (cell.split(sign) if sign else [cell])] for cell in cells]
+    graded = [part for own in parts for part in own if part is None or part[0].strip()]
+    if not graded or len(cells) < len(table.filled(name)) or not all(graded):
+        return table
+    if not known & {part[1] for part in graded if part} or known & {part[0] for part in graded if part}:
+        return table
+    found = iter(parts)
+    rows = [
+        {**row, name: {one[1]: float(one[2]) for one in next(found) if one}} if not is_empty(row.get(name)) else row
+        for row in table.rows
+    ]
+    return replace(table, rows=tuple(rows), remarks=(*table.remarks, f"'{name}' has ids with grades"))
 
 
 def _around_alike(texts: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ from truerank.sources.golden_cells import (
     separator,
     shared_separator,
     vocabulary,
+    with_grades,
 )
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, no_expected, only_one
 from truerank.sources.golden_rows import GoldenRows, first_names, json_cell
@@ -122,6 +123,9 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
         else:
             free = [one for one in names if one not in taken and fits(table, one)]
             free = called(free, known) if role == "question" else [one for one in free if joined(one) in known]
+            if role == "id" and system is not None:
+                # Beside systems, an id of which each row has its own names what one of them did.
+                free = [one for one in free if _groups(table, one)] or free
             name = only_one(table, free, role) if role != "id" or len(free) < 2 else min(free, key=_id_order)
         taken.update(() if name is None else (name,))
         return name
@@ -173,8 +177,8 @@ def _score_beside(
     table: GoldenRows, names: Sequence[str], taken: set[str], chosen: Mapping[str, tuple[str, ...]], found: GoldenRoles
 ) -> GoldenRoles:
     """The roles where nothing is expected, and one column of scores is beside the lists."""
-    own = [name for name in names if joined(name) in SCORE | {"metric_score"} and is_numeric(table, name)]
-    if len(own) != 1 or "retrieved" in chosen:
+    own = list(chosen.get("score", ())) or [name for name in names if joined(name) in SCORE and is_numeric(table, name)]
+    if len(own) != 1 or ("retrieved" in chosen and "score" not in chosen):
         raise no_expected(table)
     others = [name for name in names if name not in taken and name not in own]
     check_rows(table, found, others, chosen)
@@ -250,7 +254,9 @@ def divided(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenR
         return table  # it is asked about where roles are chosen
     if expected is None:
         return table
-    sign, columns = shared_separator((table, expected), (table, result_columns(table, expected)))
+    results = result_columns(table, expected)
+    table = with_grades(table, expected, known_ids(table, results))
+    sign, columns = shared_separator((table, expected), (table, results))
     return with_lists(table, [expected, *columns], sign) if sign else table
 
 
@@ -258,6 +264,11 @@ def result_columns(table: GoldenRows, expected: str = "") -> list[str]:
     """The columns that may hold results, whatever they are called."""
     names = [name for name in table.names if name != expected and joined(name) not in QUESTION | ID]
     return [name for name in names if table.filled(name) and not is_numeric(table, name)]
+
+
+def known_ids(table: GoldenRows, names: Iterable[str]) -> frozenset[str]:
+    """The ids in some columns, as far as they can be read."""
+    return frozenset[str]().union(*(ids for name in names for ids in lists_of(table, name) or ()))
 
 
 def is_named_expected(name: str) -> bool:
@@ -375,11 +386,16 @@ def _systems(
         lists = [name for name in lists if vocabulary(table, name) & known or not _is_twin(name, lists, table, known)]
         free = [name for name in free if name in lists or not _is_twin(name, lists, table, known)]
         _check_left(table, [name for name in free if name not in lists], lists, known)
-    if len(lists) > 1 and all(_PLACED.fullmatch(name) for name in lists) and _are_single(table, lists):
-        raise table.fault(
-            f"two readings: {first_names(lists, quoted=True)} are systems, or the places of one system",
-            "write the results of a system as one list in one column",
+    if (
+        "retrieved" not in chosen
+        and len(lists) > 1
+        and all(map(_PLACED.fullmatch, lists))
+        and _are_single(table, lists)
+    ):
+        fault = (
+            f"{first_names(lists, quoted=True)} are systems, or the places of one system (then write them as one list)"
         )
+        raise table.two_readings(fault, (f"retrieved={'+'.join(lists)}",))
     labels = _labels(lists)
     marked = [name for name in names if set(words_of(name)) & SCORES and is_lists(table, name)]
     marked = list(chosen.get("scores", marked))

@@ -23,12 +23,14 @@ from truerank.sources.golden_cells import (
     shared_separator,
     whole,
     whole_grades,
+    with_grades,
 )
-from truerank.sources.golden_columns import half_roles, is_named_expected, result_columns
+from truerank.sources.golden_columns import half_roles, is_named_expected, known_ids, result_columns
 from truerank.sources.golden_roles import GoldenRoles
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows, opened_rows
 from truerank.sources.golden_scores import check_places
 from truerank.sources.golden_shapes import shaped, with_lists
+from truerank.text.normalising import spoken
 
 #: The share of a file's questions that has to be in the other one.
 _SHARED: Final = 0.5
@@ -60,7 +62,8 @@ class Half:
     def keys(self) -> dict[str, list[str]]:
         """What names the question of each row, by column, as it is compared."""
         columns = [name for name in (self.roles.identifier, self.roles.question) if name is not None]
-        return {name: [_key(cell) for cell in self.table.cells(name)] for name in columns}
+        keys = {name: [_key(cell) for cell in self.table.cells(name)] for name in columns}
+        return {name: own if name == self.roles.identifier else [*map(spoken, own)] for name, own in keys.items()}
 
     def length(self) -> float:
         """The mean length of the lists."""
@@ -154,6 +157,7 @@ def joined(gold: Half, results: Half) -> GoldenRows:
         fault = f"{share:.0%} of the questions of {results.table.name} are in {gold.table.name}"
         raise InputError(fault, "name questions in both in the same way", where=results.table.where)
     columns = result_columns(results.table)
+    gold = replace(gold, table=with_grades(gold.table, gold.content, known_ids(results.table, columns)))
     sign, split = shared_separator((gold.table, gold.content), (results.table, columns))
     if sign:
         gold = replace(gold, table=with_lists(gold.table, [gold.content], sign))
@@ -190,7 +194,7 @@ def joined(gold: Half, results: Half) -> GoldenRows:
 def expected_elsewhere(gold: Half, results: Half) -> str | None:
     """Another column of expected answers whose ids are among the results, where those of the chosen one are not."""
     table = results.table
-    known = frozenset[str]().union(*(doc for one in result_columns(table) for doc in lists_of(table, one) or ()))
+    known = known_ids(table, result_columns(table))
 
     def meets(name: str) -> bool:
         return any(own & known for own in lists_of(gold.table, name) or ())

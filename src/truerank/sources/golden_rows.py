@@ -366,8 +366,14 @@ def _of_objects(value: Mapping[str, Any], count: int, remarks: tuple[str, ...]) 
     """Objects with the same keys: records by id, records by system and id, or columns by number of row."""
     first = next(iter(value.values()))
     if all(isinstance(cell, Mapping) for one in value.values() for cell in one.values()) and first:
-        rows = [{"system": system, "id": key, **cell} for system, own in value.items() for key, cell in own.items()]
-        return rows, ("records by system and id", *remarks)
+        # Of ids there are more.
+        names = ("id", "system") if count > len(first) else ("system", "id")
+        rows = [
+            {**dict(zip(names, (outer, inner), strict=True)), **cell}
+            for outer, own in value.items()
+            for inner, cell in own.items()
+        ]
+        return rows, (f"records by {' and '.join(names)}", *remarks)
     roles = any(set(words_of(str(key))) <= WANTED | RETRIEVED | THING for key in first)
     lists = all(isinstance(cell, list) for one in value.values() for cell in one.values())
     if lists and first and count < len(first) and not roles:

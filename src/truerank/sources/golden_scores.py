@@ -13,6 +13,7 @@ from truerank.sources.golden_cells import TEXT_WORDS, is_missing, is_numeric, is
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, HalfError, NumbersError, no_expected, only_one
 from truerank.sources.golden_rows import GoldenRows, first_names
 from truerank.sources.golden_words import (
+    CUTOFFS,
     GROUPS,
     ID,
     LOWER,
@@ -62,6 +63,9 @@ def score_roles(
         fault = f"no column with what was retrieved{named}"
         raise HalfError(fault, "name it: --columns retrieved=COLUMN", where=table.where)
     own = [found.score] if found.system is not None and found.score is not None else numbers
+    others = [name for name in free if name not in own]
+    if not (found.identifier or found.question):
+        found = _of_rows(found, others, chosen)
     shown = f", or say that these are scores: --columns score={'+'.join(own)}"
     left = (*left, *refuse_marks(table, own, found.system, shown, asked="score" not in chosen))
     if found.system is not None:
@@ -72,7 +76,6 @@ def score_roles(
         fault = f"no results and no scores; there are {first_names(table.names, quoted=True)}"
         remedy = "name the columns: --columns question=…,expected=…,retrieved=…"
         raise HalfError(fault, remedy, where=table.where)
-    others = [name for name in free if name not in numbers]
     if found.identifier is None and found.question is None:
         if not others:
             remedy = "add a column with an id for each row, or name it: --columns question=COLUMN"
@@ -90,6 +93,13 @@ def score_roles(
     if isinstance(table.where, Path) and len(numbers) == 1 and joined(numbers[0]) in SCORE:
         labels = {table.where.stem: numbers[0]}  # a file for each system
     return replace(found, expected=None, score=None, retrieved=labels, is_scores=True, left=left)
+
+
+def _of_rows(found: GoldenRoles, others: Sequence[str], chosen: Mapping[str, tuple[str, ...]]) -> GoldenRoles:
+    """The roles with the only column that can say what rows without questions are."""
+    if not others and found.repeat is not None and "repeat" not in chosen:
+        return replace(found, question=found.repeat, repeat=None)
+    return replace(found, question=others[0]) if found.system is not None and len(others) == 1 else found
 
 
 def _by_system(
@@ -125,6 +135,10 @@ def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[
         grouped = words and words <= GROUPS
         apart = lower or grouped or words & (_SIZES | _DERIVED) or name in _SIGNS or _is_counted(table, name)
         (left if apart or (joined(name) in ID and len(names) > 1) else kept).append(name)
+    # Beside numbers, true and false say something of the question.
+    flags = [name for name in kept if not measured(name) and all(isinstance(x, bool) for x in table.filled(name))]
+    if len(flags) < len(kept):
+        kept, left = [name for name in kept if name not in flags], left + flags
     if not kept:
         return list(names), ()
     return kept, ((f"not taken for scores: {first_names(left, quoted=True)}",) if left else ())
@@ -248,6 +262,8 @@ def check_rows(
             continue
         if _names_measures(table, name):
             choices[name] = ["measure"]
+        elif set(words_of(name)) & CUTOFFS and names:
+            choices[name] = ["measure", "repeat"]
         elif found.repeat is None and found.system is None and names:
             choices[name] = ["system", "repeat"]
         elif found.repeat is None and found.system is not None and "score" not in chosen:

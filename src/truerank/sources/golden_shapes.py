@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from truerank.sources.golden_cells import INNER, KEYS, is_lists, is_numeric, items, number_of, separator
+from truerank.sources.golden_cells import INNER, KEYS, is_lists, is_numeric, items, lists_of, number_of, separator
 from truerank.sources.golden_roles import named_columns
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows
 from truerank.sources.golden_scores import check_means, group_of
@@ -46,7 +46,8 @@ def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenR
     chosen = named_columns(columns, table)
     if not _RESULTS & {*chosen, *form.roles} and (scored := [form.measures] if form.measures else _measures_in(table)):
         table = _by_measure(table, scored)
-        form = form._replace(roles={**form.roles, "measure": "measure", "score": "score"})
+        system = {"system": "system"} if "system" in table.names else {}
+        form = form._replace(roles={**form.roles, **system, "measure": "measure", "score": "score"})
     chosen = {**_of_form(table, form, chosen), **chosen}
     if form.tool:
         taken = {name for names in chosen.values() for name in names}
@@ -57,7 +58,31 @@ def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenR
     if len(several) > 1:
         table = _together(table, several)
         chosen["expected"] = ("+".join(several),)
-    return placed(turned(table, chosen), chosen), chosen
+    return placed(turned(_with_flags(table), chosen), chosen), chosen
+
+
+#: Words by which people say that an answer is right, or is not; "yes" and "pass" are those of cells.
+_RIGHT: Final = tuple(
+    pair.split("/")
+    for pair in "correct/incorrect right/wrong good/bad y/n ja/nein oui/non sí/no si/no richtig/falsch vrai/faux "
+    "👍/👎 ✅/❌ ✓/✗ ✔/✘".split()
+)
+
+
+def _with_flags(table: GoldenRows) -> GoldenRows:
+    """The table with true and false in columns that hold the two words of a pair, and nothing else."""
+    cells = {name: {str(x).strip(" \ufe0f").casefold() for x in table.filled(name)} - {""} for name in table.names}
+    for right, wrong in _RIGHT:
+        names = [name for name, own in cells.items() if own and own <= {right, wrong}]
+        if {right, wrong} <= frozenset[str]().union(*(cells[name] for name in names)):
+            flags = {right: True, wrong: False}
+            rows = [
+                {**row} | {name: flags.get(str(row.get(name)).strip(" \ufe0f").casefold()) for name in names}
+                for row in table.rows
+            ]
+            remark = f"{first_names(names, quoted=True)}: '{right}' counts 1, '{wrong}' 0"
+            table = replace(table, rows=tuple(rows), remarks=(*table.remarks, remark))
+    return table
 
 
 _RESULTS: Final = frozenset(("expected", "retrieved", "document", "grade", "rank", "score", "scores"))
@@ -80,14 +105,17 @@ def _of_form(table: GoldenRows, form: ToolForm, chosen: Mapping[str, Sequence[st
 
 
 def _measures_in(table: GoldenRows) -> list[str]:
-    """The columns with the scores of each question by measure, or one that has them all; none where documents are."""
+    """The columns with the scores of each question by measure, or one that has them all, or one for each system.
+
+    None where documents are.
+    """
     if any((words := set(words_of(name))) & WANTED and words <= WANTED | THING for name in table.names):
         return []
     nested = [name for name in table.names if all(_scores_in(cell) for cell in table.filled(name) or ("",))]
     # What stands behind a measure and its cut-off names a system: ndcg@10_old.
     single = [name for name in table.names if _MEASURE.fullmatch(name) and is_numeric(table, name)]
     asked = any(joined(name) in QUESTION | ID for name in table.names)
-    return nested if len(nested) == 1 else single if len(single) > 1 and asked else []
+    return nested or (single if len(single) > 1 and asked else [])
 
 
 def _scores_in(cell: Any) -> dict[str, float]:
@@ -101,13 +129,17 @@ def _scores_in(cell: Any) -> dict[str, float]:
 
 def _by_measure(table: GoldenRows, columns: Sequence[str]) -> GoldenRows:
     """The table with a row for each score, of what names the question and the system."""
-    kept = [name for name in table.names if joined(name) in QUESTION | ID | SYSTEM | REPEAT]
+    kept = [name for name in table.names if joined(name) in QUESTION | ID | SYSTEM | REPEAT and name not in columns]
+    by_system = len(columns) > 1 and any(_scores_in(row.get(columns[0])) for row in table.rows)
     rows, lines = [], []
     for row, line in zip(table.rows, table.lines, strict=True):
-        scores = _scores_in(row.get(columns[0])) or {name: row[name] for name in columns if not is_empty(row.get(name))}
-        for measure, score in scores.items():
-            rows.append({name: row.get(name) for name in kept} | {"measure": measure, "score": score})
-            lines.append(line)
+        plain = {name: row[name] for name in columns if not is_empty(row.get(name))}
+        every = {name: _scores_in(cell) for name, cell in plain.items()} if by_system else {}
+        for name, scores in (every or {"": _scores_in(row.get(columns[0])) or plain}).items():
+            own = {"system": name.rpartition(".")[2]} if by_system else {}
+            for measure, score in scores.items():
+                rows.append({one: row.get(one) for one in kept} | own | {"measure": measure, "score": score})
+                lines.append(line)
     remark = f"scores by measure: {first_names(columns, quoted=True)}"
     return of_rows(table.name, table.where, rows, lines, (*table.remarks, remark))
 
@@ -160,16 +192,21 @@ def unfolded(table: GoldenRows) -> GoldenRows:
                 flat |= {str(key): value[key] for key in asked if isinstance(value[key], str) and key not in row}
                 continue
             folded = isinstance(value, Mapping) and not any(key in value for key in (*KEYS, *INNER))
-            if (
-                folded
-                and value
-                and (all(isinstance(one, list | dict) for one in value.values()) or _has_results(value))
-            ):
+            lists = folded and bool(value) and all(isinstance(one, list | dict) for one in value.values())
+            if lists or (folded and _has_results(value)):
                 flat |= {f"{name}.{key}": one for key, one in value.items()}
             else:
                 flat[str(name)] = cell
-        rows.append(flat)
+        rows.append({column: one for name, cell in flat.items() for column, one in _scores_by_system(name, cell)})
     return of_rows(table.name, table.where, rows, table.lines, table.remarks)
+
+
+def _scores_by_system(name: str, cell: Any) -> list[tuple[str, Any]]:
+    """A cell that is called after a measure, and holds numbers by system, as a cell for each of them."""
+    value = json_cell(cell) if _MEASURE.fullmatch(name.rpartition(".")[2]) else None
+    if not isinstance(value, Mapping) or not all(isinstance(one, int | float | None) for one in value.values()):
+        return [(name, cell)]
+    return [(f"{name}.{system}", score) for system, score in value.items()]
 
 
 def _has_results(value: Mapping[str, Any]) -> bool:
@@ -227,7 +264,9 @@ def placed(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
     merged = {
         stem: names
         for stem, names in complete.items()
-        if set(words_of(stem)) & (PLACES | THING) or (alike and stem in several)
+        if set(words_of(stem)) & (PLACES | THING)
+        or (alike and stem in several)
+        or ((stem in several or set(words_of(stem)) & RETRIEVED) and _is_one_list(table, names))
     }
     if not merged:
         return table
@@ -239,6 +278,16 @@ def placed(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
         rows.append(own | {stem: [row[n] for n in names if not is_empty(row.get(n))] for stem, names in merged.items()})
     said = [f"'{names[0]}' to '{names[-1]}' are the places of one list" for names in merged.values()]
     return of_rows(table.name, table.where, rows, table.lines, (*table.remarks, *said))
+
+
+def _is_one_list(table: GoldenRows, names: Sequence[str]) -> bool:
+    """Whether columns have one id in each cell, and in no row the same one twice, as top results of systems have."""
+    lists = [own for name in names if (own := lists_of(table, name)) is not None]
+    rows = [[doc for cell in row for doc in cell] for row in zip(*lists, strict=True)]
+    single = len(lists) == len(names) and all(len(cell) <= 1 for own in lists for cell in own)
+    numbers = [number_of(doc) for row in rows for doc in row]
+    whole = all(number is None or number.is_integer() for number in numbers)
+    return single and whole and all(len(set(row)) == len(row) for row in rows)
 
 
 def with_lists(table: GoldenRows, names: Iterable[str], sign: str) -> GoldenRows:

@@ -93,6 +93,8 @@ _TIME: Final = re.compile(
 )
 #: A letter that may stand for seconds.
 SECONDS: Final = re.compile(r"[_ (]s\)?$", re.IGNORECASE)
+#: What numbers of results are called of which each has a score of its own.
+CUTOFFS: Final = frozenset("k depth cutoff cutoffs cut top".split())
 #: What rows are called that hold means of many questions.
 GROUPS: Final = frozenset(
     "k depth cutoff cutoffs cut epoch epochs fold folds split splits step steps iteration date day week month quarter "

@@ -98,7 +98,7 @@ class Reading:
         numbers: of judgments or a run of another tool: by topic and document.
         name: of the system, where the file names it.
         questions: of a golden set: columns _id and text.
-        remarks: what was done to the rows, where there is no table.
+        remarks: what was done to the rows, or to all files, beside what the table says.
     """
 
     path: str
@@ -123,15 +123,17 @@ class Reading:
         """The reading in one line."""
         return f"{self.path}: {self.kind}: {self.why}"
 
+    def said(self) -> tuple[str, ...]:
+        """What was done to the rows."""
+        return (*(self.table.remarks if self.table else ()), *self.remarks)
+
     def lines(self) -> list[str]:
         """The reading, and what was done to the rows of the file."""
-        remarks = self.table.remarks if self.table else self.remarks
-        return [self.sentence(), *(f"  {remark}" for remark in remarks)]
+        return [self.sentence(), *(f"  {remark}" for remark in self.said())]
 
     def json(self) -> dict[str, Any]:
         """The reading as plain values."""
-        remarks = list(self.remarks if self.table is None else self.table.remarks)
-        return {"path": self.path, "kind": self.kind, "why": self.why, "remarks": remarks}
+        return {"path": self.path, "kind": self.kind, "why": self.why, "remarks": list(self.said())}
 
 
 def read_as_given(paths: Sequence[Any], columns: str = "", measure: str = "") -> tuple[Reading, ...]:
@@ -335,6 +337,8 @@ def _with_halves(
                 error = InputError(fault, f"name it: --columns expected={other}", where=path)
             yield read[path] if path in read and path in inside else unread(path, error)
             continue
+        of_gold = {"id": (gold.roles.identifier or gold.roles.question or "",), "expected": (gold.content,)}
+        table = replace(table, columns={**table.columns, **of_gold})
         yield Reading(path, _kind(table), table.sentence(), table)
     if not runs:
         yield Reading(str(gold.table.where), "expected answers", _gold_sentence(gold))
@@ -633,7 +637,10 @@ def opened(paths: Any, columns: str = "", measure: str = "", **named: Any) -> Op
         raise InputError(f"nothing in it can be checked: {kinds_of(readings)}", remedy, where=readings[0].path)
     scores = [one.table for one in readings if one.table is not None and one.table.scores]
     tables = [one.table for one in readings if one.table is not None and one.table.qrels is not None]
-    results = merged_tables(tables) if tables else None
+    results, of_scores = (merged_tables(own) if own else None for own in (tables, scores))
+    of_tables = ((results, tables), (of_scores, scores))
+    together = [x for merged, own in of_tables if merged for x in merged.remarks[sum(len(o.remarks) for o in own) :]]
+    readings = (*readings[:-1], replace(readings[-1], remarks=(*readings[-1].remarks, *together)))
     named = {
         name: one
         for name, one in named.items()
@@ -643,7 +650,7 @@ def opened(paths: Any, columns: str = "", measure: str = "", **named: Any) -> Op
     for one in readings:
         if one.kind == "golden set":
             sources = {**_of_golden_set(one), **sources}
-    return Opened(several, readings, sources, merged_tables(scores) if scores else None, results)
+    return Opened(several, readings, sources, of_scores, results)
 
 
 def _of_golden_set(one: Reading) -> dict[str, Any]:

@@ -51,7 +51,7 @@ FORMS: Final = (
     ToolForm("retrieval results of LlamaIndex", "query expected_ids retrieved_ids",
          {"question": "query", "expected": "expected_ids[]", "retrieved": "retrieved_ids[]"}),
     ToolForm("a rank evaluation of Elasticsearch or OpenSearch", "id hits unrated_docs",
-         {"id": "id", "retrieved": "hits[]"}),
+         {"id": "id", "score": "metric_score", "retrieved": "hits[]"}),
     ToolForm("ratings of documents by question", "ratings",
          {"id": "id query_id qid query question", "expected": "ratings[]"}),
     ToolForm("test cases of DeepEval", "input actualOutput", {"question": "input"}, "metricsData"),
@@ -62,8 +62,8 @@ FORMS: Final = (
          {"id": "example_id", "question": "inputs.question inputs.query inputs.input"},
          left="id execution_time outputs.* reference.*"),
     ToolForm("scores of Langfuse", "traceId name value",
-         {"question": "input", "id": "traceId", "system": "release version traceName", "measure": "name",
-          "score": "value"}, left="id"),
+         {"question": "input", "id": "datasetItemId traceId", "system": "datasetRunName release version traceName",
+          "measure": "name", "score": "value"}, left="id"),
     ToolForm("records of TruLens", "record_id app_id input", {"question": "input", "system": "app_version app_id"}),
 )  # fmt: skip
 
