@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import truerank
-from truerank.errors import InputError
 
 TASKS = [f"Task{number}" for number in range(8)]
 Scores = Mapping[str, Mapping[str, float]]

@@ -22,9 +22,9 @@ from archive_server import Snapshot, WebArchive, serve
 from places import ROOT
 from truerank import transfer
 from truerank.audits.transfer import ArchiveOptions
+from truerank.audits.transfer.archive import Capture, nearest, read_record
 from truerank.errors import InputError
 from truerank.sources import open_documents
-from truerank.sources.archive import Capture, nearest, read_record
 
 WORDS = "The page of this day says what it says, in words that a reader may look for and find again later."
 YEARS = (2015, 2016)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from truerank.lazy import lazily
 
 if TYPE_CHECKING:
+    from truerank.audits.transfer.archive import ArchiveOptions as ArchiveOptions
     from truerank.audits.transfer.captures import SnapshotOptions as SnapshotOptions
     from truerank.audits.transfer.captures import Snapshots as Snapshots
     from truerank.audits.transfer.captures import snapshots as snapshots
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from truerank.audits.transfer.selection import Selection as Selection
     from truerank.audits.transfer.selection import SelectOptions as SelectOptions
     from truerank.audits.transfer.selection import select as select
-    from truerank.sources.archive import ArchiveOptions as ArchiveOptions
     from truerank.text.main_content import ContentOptions as ContentOptions
     from truerank.text.urls import UrlRules as UrlRules
 else:

@@ -13,12 +13,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import polars as pl
 
 from truerank.arrays import frame_schema
-from truerank.audits.transfer.matching.versions import read_mapping
-from truerank.core.result import Result
-from truerank.errors import InputError, OptionError
-from truerank.loading import json_file, whole_number
-from truerank.options import Flag, Options, Range, command
-from truerank.sources.archive import (
+from truerank.audits.transfer.archive import (
     Archive,
     ArchiveOptions,
     BrokenError,
@@ -32,6 +27,11 @@ from truerank.sources.archive import (
     read_record,
     warc_record,
 )
+from truerank.audits.transfer.matching.versions import read_mapping
+from truerank.core.result import Result
+from truerank.errors import InputError, OptionError
+from truerank.loading import json_file, whole_number
+from truerank.options import Flag, Options, Range, command
 from truerank.sources.documents import open_documents
 from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import read_qrels_frame

@@ -13,8 +13,8 @@ from raw_server import raw_server, response
 
 pytest.importorskip("wayback", reason="the extra [pages] is not installed: archives are not asked")
 
+from truerank.audits.transfer.archive import ArchiveOptions, Capture, FailedError, MissedError, open_archive
 from truerank.errors import InputError
-from truerank.sources.archive import ArchiveOptions, Capture, FailedError, MissedError, open_archive
 
 STAMP, PAGE = "20150702120000", "http://a.org/x"
 ROBOTS, CDX, TIMEMAP, PLAYBACK = "/robots.txt", "/cdx/search/cdx", "/web/timemap/link/", "/web/2"
