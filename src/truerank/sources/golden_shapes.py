@@ -11,7 +11,7 @@ from typing import Any, Final
 from truerank.sources.golden_cells import INNER, KEYS, is_lists, is_numeric, items, lists_of, number_of, separator
 from truerank.sources.golden_roles import named_columns
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows
-from truerank.sources.golden_scores import check_means, group_of
+from truerank.sources.golden_scores import check_means, check_preferences, group_of
 from truerank.sources.golden_words import (
     DOCUMENT,
     GRADE,
@@ -54,6 +54,7 @@ def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenR
         left = {name for part in form.left.split() for name in fnmatch.filter(table.names, part)} - taken
         kept = tuple(name for name in table.names if name not in left)
         table = replace(table, names=kept, remarks=(*table.remarks, f"read as {form.tool}"))
+    check_preferences(table, chosen)
     several = chosen.get("expected", ())
     if len(several) > 1:
         table = _together(table, several)

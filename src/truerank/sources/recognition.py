@@ -442,6 +442,9 @@ def _reading(path: Path, columns: str, measure: str, *, in_folder: bool = False)
         found = Reading(str(path), tool.kind, tool.why, numbers=tool.numbers, name=tool.name)
     if found is not None:
         return found
+    value = json_file(path) if in_folder and path.suffix == ".json" else None
+    if isinstance(value, Mapping) and not any(isinstance(one, Mapping | list) for one in value.values()):
+        return Reading(str(path), "nothing known", "one record of plain values, as settings are")
     is_mteb = path.suffix == ".json" and is_mteb_result(path)
     table = mteb_table(path.parent, [path]) if is_mteb else read_golden(path, columns, measure=measure)
     return Reading(str(path), "results of MTEB" if is_mteb else _kind(table), table.sentence(), table)
