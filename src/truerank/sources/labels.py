@@ -127,7 +127,7 @@ def _raters(read: Sequence[Row]) -> tuple[str, ...]:
 def _by_rows(table: GoldenRows, labels: Sequence[str]) -> str:
     """The column of annotators, of whom several said something of one item in rows of their own; empty for none."""
     names = () if any(map(_person, table.rows)) else table.names
-    items = [_item(Row(line, dict(row)), table.name) for line, row in zip(table.lines, table.rows, strict=True)]
+    items = [_item(Row(line, dict(row)), str(table.where)) for line, row in zip(table.lines, table.rows, strict=True)]
     keys = [(one.topic_id, one.query_id, one.query_text, one.doc_id, one.item_id) for one in items]
     several = len(set(keys)) < len(keys) and any(map(any, keys))
     for name in (one for one in names if several and set(words_of(one)) & _RATERS and one not in labels):
