@@ -165,9 +165,8 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
             # Parts of one export: a column names the system, and no question is in both.
             found[system] = pl.concat([found[system], frame])
     remarks = [f"{one.name}: {remark}" for one in parts for remark in one.remarks]
-    remarks += [f"{counted(met, 'question')} of several files equal but for case, marks and blanks: one each"][
-        : bool(met)
-    ]
+    spelt = f"{counted(met, 'question')} of several files equal but for case, marks and blanks: one each"
+    remarks += [spelt] if met else []
     counts = [set(one.questions["topic_id"]) for one in parts]
     if unshared := len(set.union(*counts)) - len(set.intersection(*counts)):
         remarks.append(f"{unshared} {'questions' if first.cells is None else 'tasks'} are not in all files")

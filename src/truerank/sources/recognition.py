@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -74,6 +74,7 @@ _NAMED: Final = 6
 _COUNTED: Final = "test counts before dev where both systems have them, train only where there is no other"
 _RUN: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+\s+[-+]?(?:[-+.\deE]+|(?i:nan|inf|infinity))(\s+\S.*)?")
 _QREL: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+(\.\d+)?")
+_RANKS: Final = re.compile(r"\S+\s+\S+\s+0*[1-9]\d*")
 _DECIMALS: Final = re.compile(r".*\s\d+\.\d+")
 _BEIR_QREL: Final = re.compile(r"\S+\t\S+\t-?\d+")
 _TEXT_LINE: Final = re.compile(r"\S+\t[^\t]*[^\W\d][^\t]*")
@@ -475,12 +476,12 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
         why = "lines of topic, 0, document and grade"
         found = _graded(path, why) if decimals else Reading(str(path), "judgments", why)
     elif share(_RUN) >= _SHARE:
-        why = "lines of topic, Q0, document, rank, score and tag"
-        commented = len(plain) < len(lines)
-        found = Reading(str(path), "run", why, numbers=_of_commented_run(path) if commented else None)
+        form, commented = "topic, Q0, document, rank, score and tag", len(plain) < len(lines)
+        numbers = _of_lines(path, _RUN, form, lambda cells: (cells[2], float(cells[4]))) if commented else None
+        found = Reading(str(path), "run", f"lines of {form}", numbers=numbers)
     elif share(_BEIR_QREL) == 1 and _counts_up(plain):
-        why = "lines of topic, document and rank, as for MS MARCO"
-        found = Reading(str(path), "run", why, numbers=_of_ranks(path))
+        numbers = _of_lines(path, _RANKS, "topic, document and rank", lambda cells: (cells[1], 1 / int(cells[2])))
+        found = Reading(str(path), "run", "lines of topic, document and rank, as for MS MARCO", numbers=numbers)
     elif len(plain) > 1 and share(_TEXT_LINE) == 1 and (words := _words_by_id(plain)):
         why = f"lines of id and text without a header, {words:.0f} words each"
         found = Reading(str(path), "documents" if words >= _DOCUMENT_WORDS else "questions", why)
@@ -498,20 +499,21 @@ def _words_by_id(lines: Sequence[str]) -> float:
     return mean(counts) if mean(count > 1 for count in counts) > _SHARE / 2 else 0.0
 
 
-def _of_commented_run(path: Path) -> Mapping[str, Mapping[str, float]]:
-    """A run with lines that begin with "#", which the form of TREC does not have."""
+def _of_lines(
+    path: Path, pattern: re.Pattern[str], form: str, value: Callable[[Sequence[str]], tuple[str, float]]
+) -> Mapping[str, Mapping[str, float]]:
+    """A run in lines that a pattern fits, but for comments, which the form of TREC does not have."""
     found: dict[str, dict[str, float]] = {}
     for number, line, _ in numbered_lines(path):
-        cells = line.split()
-        if not cells or (cells[0].startswith("#") and not _RUN.fullmatch(line.strip())):
+        fits = pattern.fullmatch(line.strip())
+        if not line.strip() or (line.lstrip().startswith("#") and not fits):
             continue
-        if not _RUN.fullmatch(line.strip()):
-            fault = "a line that is not topic, Q0, document, rank, score and tag"
-            raise InputError(fault, "correct it", where=path, line=number)
-        own = found.setdefault(cells[0], {})
-        if cells[2] in own:
-            raise InputError(f"document {cells[2]} appears twice", "keep one of its lines", where=path, line=number)
-        own[cells[2]] = float(cells[4])
+        if not fits:
+            raise InputError(f"a line that is not {form}", "correct it", where=path, line=number)
+        topic, (doc, score) = line.split()[0], value(line.split())
+        if doc in found.setdefault(topic, {}):
+            raise InputError(f"document {doc} appears twice", "keep one of its lines", where=path, line=number)
+        found[topic][doc] = score
     return found
 
 
@@ -534,18 +536,6 @@ def _counts_up(lines: Sequence[str]) -> bool:
     rows = [line.split() for line in lines]
     first = [whole_number(row[2]) for row in rows if row[0] == rows[0][0]]
     return len(first) > _FEWEST_RANKS and first == list(range(1, len(first) + 1))
-
-
-def _of_ranks(path: Path) -> Mapping[str, Mapping[str, float]]:
-    found: dict[str, dict[str, float]] = {}
-    for number, line, _ in numbered_lines(path):
-        cells = line.split()
-        if not cells:
-            continue
-        if len(cells) != 3 or not (rank := whole_number(cells[2])):
-            raise InputError("a line that is not topic, document and rank", "correct it", where=path, line=number)
-        found.setdefault(cells[0], {})[cells[1]] = 1 / rank
-    return found
 
 
 def _records(path: Path, sample: Sequence[str]) -> Reading | None:
