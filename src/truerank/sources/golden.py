@@ -657,7 +657,8 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     texts: dict[str, list[str]] = defaultdict(list)
     better = direction(table, roles)
     sign = -1 if better.startswith("lower") else 1
-    scored = {name for name in (roles.score, *roles.retrieved.values()) if name and is_scored(table, name)}
+    columns = [name for name in (roles.score, *roles.retrieved.values()) if name]
+    scored = {name for name in columns if is_scored(table, name)}
     for number, cells in zip(questions.ids, table.rows, strict=True):
         repeat = None if roles.repeat is None else cells.get(roles.repeat)
         pairs = (
@@ -680,11 +681,7 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
             values[system][number].append(sign * value)
             count = len(values[system][number])
             named[system][number].append(str(count) if is_empty(repeat) else identifier_of(repeat))
-    if (
-        missing
-        and sign < 0
-        and any("rank" in words_of(name or "") for name in (roles.score, *roles.retrieved.values()))
-    ):
+    if missing and sign < 0 and any("rank" in words_of(name) for name in columns):
         remedy = "write a rank below the end of the lists, or give 1 / rank, and 0 for nothing"
         raise table.fault(f"{sum(missing.values())} ranks are missing: nothing was found, or nothing asked", remedy)
     for system, count in missing.items():
@@ -696,10 +693,9 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     repeated = [scores for own in values.values() for scores in own.values() if len(scores) > 1]
     copied = roles.repeat is None and all(len(set(scores)) == 1 for scores in repeated)
     if repeated:
-        said = "stand in equal rows of the same question and system: each counts once"
-        if not copied:
-            said = "are means over repeats of the same question and system"
-            said += "" if roles.repeat else ", as no column says what else these rows are"
+        unsaid = "" if roles.repeat else ", as no column says what else these rows are"
+        of_copies = "stand in equal rows of the same question and system: each counts once"
+        said = of_copies if copied else f"are means over repeats of the same question and system{unsaid}"
         remarks[f"{len(repeated)} scores {said}"] += 1
     schema = {"topic_id": pl.String, "value": pl.Float64}
     scores = {

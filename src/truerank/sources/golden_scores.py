@@ -63,6 +63,8 @@ def score_roles(
         fault = f"no column with what was retrieved{named}"
         raise HalfError(fault, "name it: --columns retrieved=COLUMN", where=table.where)
     own = [found.score] if found.system is not None and found.score is not None else numbers
+    flags = [name for name in own if all(isinstance(cell, bool) for cell in table.filled(name))]
+    left = (*left, f"{first_names(flags, quoted=True)}: right counts 1, wrong 0") if flags else left
     others = [name for name in free if name not in own]
     if not (found.identifier or found.question):
         found = _of_rows(found, others, chosen)

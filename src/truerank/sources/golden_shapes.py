@@ -81,8 +81,7 @@ def _with_flags(table: GoldenRows) -> GoldenRows:
                 {**row} | {name: flags.get(str(row.get(name)).strip(" \ufe0f").casefold()) for name in names}
                 for row in table.rows
             ]
-            remark = f"{first_names(names, quoted=True)}: '{right}' counts 1, '{wrong}' 0"
-            table = replace(table, rows=tuple(rows), remarks=(*table.remarks, remark))
+            table = replace(table, rows=tuple(rows))
     return table
 
 

@@ -340,8 +340,8 @@ def _with_halves(
                 error = InputError(fault, f"name it: --columns expected={other}", where=path)
             yield read[path] if path in read and path in inside else unread(path, error)
             continue
-        of_gold = {"id": (gold.roles.identifier or gold.roles.question or "",), "expected": (gold.content,)}
-        table = replace(table, columns={**table.columns, **of_gold})
+        own = {role: names for role, names in table.columns.items() if role != "expected"}
+        table = replace(table, columns=own | {"id": (gold.roles.identifier or gold.roles.question or "",)})
         yield Reading(path, _kind(table), table.sentence(), table)
     if not runs:
         yield Reading(str(gold.table.where), "expected answers", _gold_sentence(gold))
