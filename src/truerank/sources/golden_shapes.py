@@ -38,7 +38,13 @@ _MEASURE: Final = re.compile(NAMES_OF_MEASURES.pattern.removesuffix("([@_(].*)?"
 def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenRows, dict[str, tuple[str, ...]]]:
     """The table with a row for each question, or result, and the columns that were named, by role."""
     table = unfolded(table)
-    fitting = (one for one in FORMS if all(fnmatch.filter(table.names, name) for name in one.has.split()))
+    # A tool writes datasetItemId, or dataset_item_id.
+    spelt = {joined(name): name for name in table.names}
+    fitting = (
+        one
+        for one in FORMS
+        if all(joined(name) in spelt or fnmatch.filter(table.names, name) for name in one.has.split())
+    )
     form = next(fitting, ToolForm("", "", {}))
     named = columns.split(",") if isinstance(columns, str) else [f"={names}" for names in columns.values()]
     names = [name.strip() for part in named for name in part.partition("=")[2].split("+")]
@@ -93,8 +99,9 @@ def _of_form(table: GoldenRows, form: ToolForm, chosen: Mapping[str, Sequence[st
     taken = {name for names in chosen.values() for name in names}
     against = _RESULTS if "score" in chosen else {"score"} if {"expected", "retrieved"} & set(chosen) else set[str]()
     found: dict[str, tuple[str, ...]] = {}
+    spelt = {joined(name): name for name in table.names}
     for role, names in form.roles.items():
-        named = {name.removesuffix("[]"): name.endswith("[]") for name in names.split()}
+        named = {spelt.get(joined(name), name.removesuffix("[]")): name.endswith("[]") for name in names.split()}
         there = [name for name in named if name not in taken and table.filled(name)]
         free = [name for name in there if not named[name] or is_lists(table, name)]
         # With its text a question needs no id that comes after it.
