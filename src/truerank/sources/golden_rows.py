@@ -368,11 +368,8 @@ def _of_objects(value: Mapping[str, Any], count: int, remarks: tuple[str, ...]) 
     if all(isinstance(cell, Mapping) for one in value.values() for cell in one.values()) and first:
         # Of ids there are more.
         names = ("id", "system") if count > len(first) else ("system", "id")
-        rows = [
-            {**dict(zip(names, (outer, inner), strict=True)), **cell}
-            for outer, own in value.items()
-            for inner, cell in own.items()
-        ]
+        pairs = ((outer, *pair) for outer, own in value.items() for pair in own.items())
+        rows = [{names[0]: outer, names[1]: inner, **cell} for outer, inner, cell in pairs]
         return rows, (f"records by {' and '.join(names)}", *remarks)
     roles = any(set(words_of(str(key))) <= WANTED | RETRIEVED | THING for key in first)
     lists = all(isinstance(cell, list) for one in value.values() for cell in one.values())

@@ -126,14 +126,13 @@ def _raters(read: Sequence[Row]) -> tuple[str, ...]:
 
 def _by_rows(table: GoldenRows, labels: Sequence[str]) -> str:
     """The column of annotators, of whom several said something of one item in rows of their own; empty for none."""
-    names = () if any(map(_person, table.rows)) else table.names
+    names = [name for name in table.names if set(words_of(name)) & _RATERS and name not in labels]
+    if not names or any(map(_person, table.rows)):
+        return ""
     items = [_item(Row(line, dict(row)), str(table.where)) for line, row in zip(table.lines, table.rows, strict=True)]
     keys = [(one.topic_id, one.query_id, one.query_text, one.doc_id, one.item_id) for one in items]
-    several = len(set(keys)) < len(keys) and any(map(any, keys))
-    for name in (one for one in names if several and set(words_of(one)) & _RATERS and one not in labels):
-        if len(set(zip(keys, map(str, table.cells(name)), strict=True))) > len(set(keys)):
-            return name
-    return ""
+    said = (name for name in names if len({*zip(keys, map(str, table.cells(name)), strict=True)}) > len(set(keys)))
+    return next(said, "") if any(map(any, keys)) else ""
 
 
 def _of_rater(row: Row, column: str, where: str) -> Judgment:
