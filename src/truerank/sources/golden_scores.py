@@ -258,10 +258,11 @@ def check_preferences(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) 
     """Refuses a column that says which of two answers is the better one."""
     taken = {name for names in chosen.values() for name in names}
     for name in (one for one in table.names if one not in taken and not {"score", "retrieved"} & set(chosen)):
-        values = {str(cell).strip().casefold() for cell in table.filled(name)}
+        said = sorted({str(cell).strip() for cell in table.filled(name)})
+        values = set(map(str.casefold, said))
         few = 1 < len(values) <= min(_SIDES, len(table.rows) / 2) and not is_numeric(table, name)
         if few and (set(words_of(name)) & _PREFERS or {"a", "b"} < values <= {"a", "b", *_EVEN}):
-            fault = f"'{name}' holds preferences between answers ({first_names(sorted(values))}), which are not read"
+            fault = f"'{name}' holds preferences between answers ({first_names(said)}), which are not read"
             remedy = "write a column for each system: 1 where it is preferred, 0 where the other one is, 0.5 for a tie"
             raise table.fault(fault, remedy)
 
