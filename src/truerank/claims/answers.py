@@ -112,12 +112,13 @@ def _of_scores(
     names = given.sources.system, given.sources.baseline
     of_tasks = all(one.kind == "results of MTEB" for one in given.readings if one.table is not None)
     unit: Unit = "tasks" if of_tasks else "topics"
+    measure = "score" if given.table is None else given.table.measure
     if len(material.scores) == 1:
         if material.repeated_scores and given.table is not None and "repeat" not in given.table.columns:
             fault = "one system with several scores of a question, and no column that says what they are"
             remedy = "name it: --columns system=COLUMN, or repeat=COLUMN"
             raise InputError(fault, remedy, where=given.table.name)
-        single = _mean_of(Evaluation.of_scores(material.scores, given.scoring), given.resampling.confidence)
+        single = _mean_of(Evaluation.of_scores(material.scores, given.scoring, measure), given.resampling.confidence)
         single = single._replace(unit=unit)
         every = tuple(_unanswered(one) for one in plan)
         conclusion = no_claim(every, single.system)
@@ -126,7 +127,7 @@ def _of_scores(
         )
     claim = claim_of_scores(
         material.scores, given.scoring, names,
-        comparisons=given.options.comparisons, confidence=given.resampling.confidence, unit=unit,
+        comparisons=given.options.comparisons, confidence=given.resampling.confidence, unit=unit, measure=measure,
     )  # fmt: skip
     whole, results, files = claim, pair_of_results(claim, given.readings), apart(claim)
     if results is not None and files is None:

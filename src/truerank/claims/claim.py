@@ -279,9 +279,10 @@ def claim_of_scores(
     comparisons: int | None,
     confidence: float,
     unit: Unit = "topics",
+    measure: str = "score",
 ) -> Claim:
     """The claim of a score table: higher scores are better, and questions that a system lacks are left out."""
-    found = Evaluation.of_scores(scores, scoring)
+    found = Evaluation.of_scores(scores, scoring, measure)
     return claim_of(found, names, comparisons=comparisons, confidence=confidence, unit=unit)
 
 

@@ -41,7 +41,7 @@ from truerank.sources.golden_cells import (
 from truerank.sources.golden_columns import divided, roles_of
 from truerank.sources.golden_roles import GoldenRoles
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, opened_rows
-from truerank.sources.golden_scores import direction, scale_fault
+from truerank.sources.golden_scores import direction, named_measure, scale_fault
 from truerank.sources.golden_shapes import shaped
 from truerank.sources.golden_words import LOWER, words_of
 from truerank.sources.qrels import QREL_SCHEMA
@@ -71,6 +71,7 @@ class GoldenTable:
         path: of the file; empty for a value of a program.
         cells: of results of MTEB: the scores of all splits, columns as in `mteb_results.CELLS`.
         better: which scores are, where their names do not say that the higher ones are.
+        measure: what the scores are, where one name says so and they are not turned.
         columns: by role, which columns were taken for it.
         remarks: what was done to rows and ids, one sentence each.
     """
@@ -87,6 +88,7 @@ class GoldenTable:
     path: str = ""
     cells: pl.DataFrame | None = None
     better: str = ""
+    measure: str = "score"
 
     def sentence(self) -> str:
         """What it was taken for, and by which columns."""
@@ -163,9 +165,8 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
             # Parts of one export: a column names the system, and no question is in both.
             found[system] = pl.concat([found[system], frame])
     remarks = [f"{one.name}: {remark}" for one in parts for remark in one.remarks]
-    remarks += [f"{counted(met, 'question')} of several files equal but for case, marks and blanks: one each"][
-        : bool(met)
-    ]
+    spelt = f"{counted(met, 'question')} of several files equal but for case, marks and blanks: one each"
+    remarks += [spelt] if met else []
     counts = [set(one.questions["topic_id"]) for one in parts]
     if unshared := len(set.union(*counts)) - len(set.intersection(*counts)):
         remarks.append(f"{unshared} {'questions' if first.cells is None else 'tasks'} are not in all files")
@@ -200,7 +201,7 @@ def _numbers_of_texts(tables: Sequence[GoldenTable]) -> tuple[dict[str, str], in
 def _are_row_ids(tables: Sequence[GoldenTable]) -> bool:
     """Whether ids name rows and not questions: no two files share one, and their questions have the same texts."""
     texts = [set(map(spoken, one.questions["text"].drop_nulls())) for one in tables]
-    if any(len(own) < len(one.questions) for own, one in zip(texts, tables, strict=True)):
+    if any(one.questions["text"].drop_nulls().n_unique() < len(one.questions) for one in tables):
         return False
     ids = [set(one.questions["topic_id"]) for one in tables]
     apart = len(set.union(*ids)) == sum(map(len, ids))
@@ -279,7 +280,10 @@ def _of_measure(table: GoldenRows, roles: GoldenRoles, measure: str) -> GoldenRo
         fault = f"scores of {len(known)} measures ({first_names(known)}), and {measure or 'none'} was asked for"
         raise table.fault(fault, f"choose one: --measure {known[0]}" if known else "give scores of topics")
     chosen = [(row, line) for row, line, name in rows if name == wanted[0]]
-    remark = f"{wanted[0]} is read; means over all topics, and {len(known) - 1} other measures, are left out"
+    others = [f"{counted(len(known) - 1, 'other measure')} left out"] if len(known) > 1 else []
+    others += ["means over all topics left out"] if len(rows) < len(table.rows) else []
+    remark = f"{roles.measure} {wanted[0]}" if number_of(wanted[0]) is not None else wanted[0]
+    remark = "; ".join((f"{remark} is read", *others))
     return replace(
         table,
         rows=tuple(row for row, _ in chosen),
@@ -385,7 +389,10 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenT
     if {doc for own in expected.values() for doc in own} <= {"0", "1", "True", "False", "true", "false"}:
         fault = f"'{roles.expected or roles.document}' holds flags (0 and 1), and no ids"
         raise table.fault(fault, "give the ids of expected and retrieved documents, or a score for each question")
-    _check_names(table, expected, lists)
+    shown = {
+        system: f"in '{roles.retrieved[system]}'" if system in roles.retrieved else f"of {system}" for system in lists
+    }
+    _check_names(table, expected, {shown[system]: every for system, every in lists.items()})
     _check_lengths(table, roles, expected, lists, known=known)
     runs = {system: _run(table, system, found, remarks) for system, found in lists.items()}
     rows = [(number, "0", doc, grade) for number in questions.texts for doc, grade in expected.get(number, {}).items()]
@@ -605,9 +612,9 @@ def _check_names(
             continue
         if found & wanted:
             # Others may differ: names of files that one program writes as another one decomposes them.
-            forms, lead = [_UNICODE], f"some results of {system} are expected ids"
+            forms, lead = [_UNICODE], f"some results {system} are expected ids"
         else:
-            forms, lead = list(_FORMS), f"no expected id is among the results of {system}"
+            forms, lead = list(_FORMS), f"no expected id is among the results {system}"
         pair = min(wanted), min(found)
         for form in forms:
             if (same := _same_in_form(_FORMS[form], expected, every)) is not None:
@@ -650,7 +657,8 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     texts: dict[str, list[str]] = defaultdict(list)
     better = direction(table, roles)
     sign = -1 if better.startswith("lower") else 1
-    scored = {name for name in (roles.score, *roles.retrieved.values()) if name and is_scored(table, name)}
+    columns = [name for name in (roles.score, *roles.retrieved.values()) if name]
+    scored = {name for name in columns if is_scored(table, name)}
     for number, cells in zip(questions.ids, table.rows, strict=True):
         repeat = None if roles.repeat is None else cells.get(roles.repeat)
         pairs = (
@@ -673,11 +681,7 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
             values[system][number].append(sign * value)
             count = len(values[system][number])
             named[system][number].append(str(count) if is_empty(repeat) else identifier_of(repeat))
-    if (
-        missing
-        and sign < 0
-        and any("rank" in words_of(name or "") for name in (roles.score, *roles.retrieved.values()))
-    ):
+    if missing and sign < 0 and any("rank" in words_of(name) for name in columns):
         remedy = "write a rank below the end of the lists, or give 1 / rank, and 0 for nothing"
         raise table.fault(f"{sum(missing.values())} ranks are missing: nothing was found, or nothing asked", remedy)
     for system, count in missing.items():
@@ -686,9 +690,13 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     for system, own_texts in texts.items():
         many = "1 cell is no number" if len(own_texts) == 1 else f"{len(own_texts)} cells are no numbers"
         remarks[f"{system}: {many}, such as '{own_texts[0][:20]}'; {_LEFT}"] += 1
-    repeats = sum(len(scores) > 1 for own in values.values() for scores in own.values())
-    if repeats:
-        remarks[f"{repeats} scores are means over repeats of the same question and system"] += 1
+    repeated = [scores for own in values.values() for scores in own.values() if len(scores) > 1]
+    copied = roles.repeat is None and all(len(set(scores)) == 1 for scores in repeated)
+    if repeated:
+        unsaid = "" if roles.repeat else ", as no column says what else these rows are"
+        of_copies = "stand in equal rows of the same question and system: each counts once"
+        said = of_copies if copied else f"are means over repeats of the same question and system{unsaid}"
+        remarks[f"{len(repeated)} scores {said}"] += 1
     schema = {"topic_id": pl.String, "value": pl.Float64}
     scores = {
         system: pl.DataFrame(
@@ -711,10 +719,11 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
         table.name, asked, None, {}, scores, roles.columns(), (*table.remarks, *roles.left, *remarks),
         {
             system: frame
-            for system, own in values.items()
+            for system, own in ({} if copied else values).items()
             if (frame := _repeats({one: own[one] for one in own if one not in copies}, named[system])) is not None
         },
         better=better,
+        measure="score" if sign < 0 else named_measure(table, roles) or "score",
     )  # fmt: skip
 
 

@@ -16,7 +16,6 @@ from truerank.sources.golden_cells import (
     is_lists,
     is_numeric,
     is_scored,
-    items,
     lists_of,
     mean,
     rising,
@@ -449,8 +448,7 @@ _PLACED: Final = re.compile(r"\D*[_ -]?\d+")
 
 def _are_single(table: GoldenRows, names: Iterable[str]) -> bool:
     """Whether each cell of some columns holds one id."""
-    signs = {name: separator(table, name) for name in names}
-    return all(len(list(items(cell, signs[name], table, 0))) <= 1 for name in signs for cell in table.cells(name))
+    return all(len(own) <= 1 for name in names for own in lists_of(table, name, separator(table, name)) or ())
 
 
 def _labels(names: Sequence[str]) -> dict[str, str]:

@@ -25,7 +25,7 @@ from truerank.sources.golden_words import ID, QUESTION, RETRIEVED, SYSTEM, THING
 from truerank.sources.lines import whole_bytes
 from truerank.sources.pair_tables import is_missing, polars_frame
 from truerank.sources.rows import rows as read_rows
-from truerank.sources.tool_results import is_numbers, measure_columns
+from truerank.sources.tool_results import NAMES_OF_MEASURES, is_numbers, measure_columns
 
 _NAMED: Final = 5
 #: A workbook of Excel, and one of its sheets.
@@ -368,11 +368,8 @@ def _of_objects(value: Mapping[str, Any], count: int, remarks: tuple[str, ...]) 
     if all(isinstance(cell, Mapping) for one in value.values() for cell in one.values()) and first:
         # Of ids there are more.
         names = ("id", "system") if count > len(first) else ("system", "id")
-        rows = [
-            {**dict(zip(names, (outer, inner), strict=True)), **cell}
-            for outer, own in value.items()
-            for inner, cell in own.items()
-        ]
+        pairs = ((outer, *pair) for outer, own in value.items() for pair in own.items())
+        rows = [{names[0]: outer, names[1]: inner, **cell} for outer, inner, cell in pairs]
         return rows, (f"records by {' and '.join(names)}", *remarks)
     roles = any(set(words_of(str(key))) <= WANTED | RETRIEVED | THING for key in first)
     lists = all(isinstance(cell, list) for one in value.values() for cell in one.values())
@@ -446,12 +443,12 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
         delimiter = usual
     names: list[str] = list(known)
     rows: list[dict[str, str]] = []
-    lines, left = list[int](), Counter[str]()
+    lines, left, begins = list[int](), Counter[str](), 0
     every = list(_cells(path, text, delimiter))
     usually = Counter(sum(map(bool, map(str.strip, cells))) for _, cells in every[:_LOOKED_AT]).most_common(1)
-    for line, cells in every:
+    for place, (line, cells) in enumerate(every):
         count = sum(bool(cell.strip()) for cell in cells)
-        if not count:
+        if not count or place < begins:
             continue
         if count == 1 and len(cells) == 1 and (_COUNT.fullmatch(cells[0].strip()) or _RULE.fullmatch(cells[0].strip())):
             continue
@@ -461,7 +458,10 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
         elif not names and width > 1 and (count == 1 or _is_title(cells, count, usually[0][0])):
             left["lines above the header"] += 1
         elif not names:
-            names = _header(path, line, cells)
+            names, heads = _of_two_headers([own for _, own in every[place : place + 3]])
+            begins = place + heads
+            names = names or _header(path, line, cells)
+            remarks = (*remarks, "two header rows are joined") if heads else remarks
         elif [cell.strip() for cell in cells] == names or all(_RULE.fullmatch(cell) for cell in cells):
             left["repeated headers"] += 1
         elif not (known and cells[0].strip() == "runid"):
@@ -496,6 +496,25 @@ def _cells(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[st
     except csv.Error as error:
         fault = f"no valid CSV ({error})"
         raise InputError(fault, "quote texts that hold quotes or line ends", where=path, line=begins) from error
+
+
+def _of_two_headers(rows: Sequence[Sequence[str]]) -> tuple[list[str], int]:
+    """Names of columns where systems stand over measures, or measures over systems, and how many rows they take.
+
+    None for a usual header. Below them pandas names its index.
+    """
+    over, cells, *more = [[cell.strip() for cell in row] for row in (*rows, [])]
+    groups = [name or next(filter(None, reversed(over[:place])), "") for place, name in enumerate(over)]
+    names = [
+        f"{group if cell else name} {cell}".strip() for group, name, cell in zip(groups, over, cells, strict=False)
+    ]
+    measured = any(map(NAMES_OF_MEASURES.fullmatch, (*over, *cells)))
+    usual = (len(set(over)) == len(over) and all(over[1:])) or len({*cells[1:]}) == len(cells[1:])
+    names[:1] = [names[0] or "index"] if names else []
+    if usual or not measured or not len(over) == len(cells) == len({*names} - {""}):
+        return [], 0
+    indexed = bool(more[0]) and not any(more[0][1:])
+    return ([more[0][0], *names[1:]], 3) if indexed else (names, 2)
 
 
 def _header(path: Path, line: int, cells: Sequence[str]) -> list[str]:

@@ -63,6 +63,8 @@ def score_roles(
         fault = f"no column with what was retrieved{named}"
         raise HalfError(fault, "name it: --columns retrieved=COLUMN", where=table.where)
     own = [found.score] if found.system is not None and found.score is not None else numbers
+    flags = [name for name in own if all(isinstance(cell, bool) for cell in table.filled(name))]
+    left = (*left, f"{first_names(flags, quoted=True)}: right counts 1, wrong 0") if flags else left
     others = [name for name in free if name not in own]
     if not (found.identifier or found.question):
         found = _of_rows(found, others, chosen)
@@ -119,6 +121,13 @@ def _by_system(
         fault = f"a column '{found.system}', and none with scores or results"
         raise HalfError(fault, "name it: --columns score=COLUMN", where=table.where)
     check_questions(table, found, free, chosen)
+    key, systems = (
+        found.question or found.identifier,
+        len({str(cell).strip() for cell in table.cells(found.system or "")}),
+    )
+    if key and systems > 1 and len({*map(str, table.cells(key))}) == len(table.rows):
+        fault = f"each row has another '{key}', so that no two of {systems} systems share a question"
+        raise table.fault(fault, "name what they share: --columns id=COLUMN")
     check_rows(table, found, [name for name in free if name not in numbers], chosen)
     if "score" not in chosen:
         _check_scores(table, [score])
@@ -239,6 +248,25 @@ def check_means(table: GoldenRows, head: str) -> None:
         raise table.fault(fault, "give a row for each question: a mean does not say how much of it is chance")
 
 
+_PREFERS: Final = frozenset("winner preference preferred prefers".split())
+#: Two answers, both, and neither.
+_SIDES: Final = 4
+_EVEN: Final = frozenset("tie tied draw both neither equal same none".split())
+
+
+def check_preferences(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> None:
+    """Refuses a column that says which of two answers is the better one."""
+    taken = {name for names in chosen.values() for name in names}
+    for name in (one for one in table.names if one not in taken and not {"score", "retrieved"} & set(chosen)):
+        said = sorted({str(cell).strip() for cell in table.filled(name)})
+        values = set(map(str.casefold, said))
+        few = 1 < len(values) <= min(_SIDES, len(table.rows) / 2) and not is_numeric(table, name)
+        if few and (set(words_of(name)) & _PREFERS or {"a", "b"} < values <= {"a", "b", *_EVEN}):
+            fault = f"'{name}' holds preferences between answers ({first_names(said)}), which are not read"
+            remedy = "write a column for each system: 1 where it is preferred, 0 where the other one is, 0.5 for a tie"
+            raise table.fault(fault, remedy)
+
+
 def check_rows(
     table: GoldenRows, found: GoldenRoles, others: Sequence[str], chosen: Mapping[str, tuple[str, ...]]
 ) -> None:
@@ -321,16 +349,18 @@ def _names_measures(table: GoldenRows, name: str) -> bool:
 
 def _check_numbers(table: GoldenRows, numbers: Sequence[str], *, asked: bool) -> None:
     """Refuses columns that cannot be scores of one measure by several systems."""
-    remedy = f"choose those of one measure: --columns score={numbers[0]}+…"
     if asked and len({measured(name) for name in numbers}) > 1:
-        remedy = f"choose one: --columns score={'+'.join(n for n in numbers if measured(n) == measured(numbers[0]))}"
+        choice = f"score={'+'.join(name for name in numbers if measured(name) == measured(numbers[0]))}"
+        remedy = f'choose one: --columns "{choice}"' if " " in choice else f"choose one: --columns {choice}"
         raise table.fault(f"columns of several measures ({first_names(numbers, quoted=True)})", remedy)
+    full = [name for name in numbers if len(table.filled(name)) * 2 >= len(table.rows)]
     for name in numbers:
-        if len(table.filled(name)) * 2 < len(table.rows):
+        if name not in full:
+            remedy = f"choose others: --columns score={'+'.join(full) or 'COLUMN'}"
             raise table.fault(f"'{name}' has numbers in fewer than half of the rows: it is not a system", remedy)
     values = {name: [number_of(cell) or 0.0 for cell in table.filled(name)] for name in numbers}
     if fault := scale_fault(values, lower=all(map(lower_is_better, numbers))):
-        raise table.fault(fault, f"write all values on one scale, or {remedy}")
+        raise table.fault(fault, "write all values on one scale")
 
 
 def scale_fault(values: Mapping[str, Sequence[float]], *, lower: bool) -> str:
@@ -374,6 +404,14 @@ def direction(table: GoldenRows, found: GoldenRoles) -> str:
         return "lower is better: their sign is turned"
     known = any(measured(name) or set(words_of(name)) & (_CALLED | {"score", "scores"}) for name in names)
     return "" if known or any(_RAG_MEASURE.fullmatch("_".join(words_of(name))) for name in names) else _HIGHER
+
+
+def named_measure(table: GoldenRows, found: GoldenRoles) -> str:
+    """The one measure that all scores are called after; empty for none."""
+    names = [found.score] if found.score is not None else list(found.retrieved.values())
+    own = {measured(name) for name in names}
+    said = "" if found.measure is None else str(table.cells(found.measure)[0]).strip()
+    return said if said and number_of(said) is None else own.pop() if len(own) == 1 else ""
 
 
 _HIGHER: Final = "higher counts as better"

@@ -11,7 +11,7 @@ from typing import Any, Final
 from truerank.sources.golden_cells import INNER, KEYS, is_lists, is_numeric, items, lists_of, number_of, separator
 from truerank.sources.golden_roles import named_columns
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows
-from truerank.sources.golden_scores import check_means, group_of
+from truerank.sources.golden_scores import check_means, check_preferences, group_of
 from truerank.sources.golden_words import (
     DOCUMENT,
     GRADE,
@@ -38,7 +38,13 @@ _MEASURE: Final = re.compile(NAMES_OF_MEASURES.pattern.removesuffix("([@_(].*)?"
 def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenRows, dict[str, tuple[str, ...]]]:
     """The table with a row for each question, or result, and the columns that were named, by role."""
     table = unfolded(table)
-    fitting = (one for one in FORMS if all(fnmatch.filter(table.names, name) for name in one.has.split()))
+    # A tool writes datasetItemId, or dataset_item_id.
+    spelt = {joined(name): name for name in table.names}
+    fitting = (
+        one
+        for one in FORMS
+        if all(joined(name) in spelt or fnmatch.filter(table.names, name) for name in one.has.split())
+    )
     form = next(fitting, ToolForm("", "", {}))
     named = columns.split(",") if isinstance(columns, str) else [f"={names}" for names in columns.values()]
     names = [name.strip() for part in named for name in part.partition("=")[2].split("+")]
@@ -54,6 +60,7 @@ def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenR
         left = {name for part in form.left.split() for name in fnmatch.filter(table.names, part)} - taken
         kept = tuple(name for name in table.names if name not in left)
         table = replace(table, names=kept, remarks=(*table.remarks, f"read as {form.tool}"))
+    check_preferences(table, chosen)
     several = chosen.get("expected", ())
     if len(several) > 1:
         table = _together(table, several)
@@ -80,8 +87,7 @@ def _with_flags(table: GoldenRows) -> GoldenRows:
                 {**row} | {name: flags.get(str(row.get(name)).strip(" \ufe0f").casefold()) for name in names}
                 for row in table.rows
             ]
-            remark = f"{first_names(names, quoted=True)}: '{right}' counts 1, '{wrong}' 0"
-            table = replace(table, rows=tuple(rows), remarks=(*table.remarks, remark))
+            table = replace(table, rows=tuple(rows))
     return table
 
 
@@ -93,8 +99,9 @@ def _of_form(table: GoldenRows, form: ToolForm, chosen: Mapping[str, Sequence[st
     taken = {name for names in chosen.values() for name in names}
     against = _RESULTS if "score" in chosen else {"score"} if {"expected", "retrieved"} & set(chosen) else set[str]()
     found: dict[str, tuple[str, ...]] = {}
+    spelt = {joined(name): name for name in table.names}
     for role, names in form.roles.items():
-        named = {name.removesuffix("[]"): name.endswith("[]") for name in names.split()}
+        named = {spelt.get(joined(name), name.removesuffix("[]")): name.endswith("[]") for name in names.split()}
         there = [name for name in named if name not in taken and table.filled(name)]
         free = [name for name in there if not named[name] or is_lists(table, name)]
         # With its text a question needs no id that comes after it.
@@ -111,34 +118,35 @@ def _measures_in(table: GoldenRows) -> list[str]:
     """
     if any((words := set(words_of(name))) & WANTED and words <= WANTED | THING for name in table.names):
         return []
-    nested = [name for name in table.names if all(_scores_in(cell) for cell in table.filled(name) or ("",))]
+    nested = [name for name in table.names if all(_scores_in(cell, name) for cell in table.filled(name) or ("",))]
     # What stands behind a measure and its cut-off names a system: ndcg@10_old.
     single = [name for name in table.names if _MEASURE.fullmatch(name) and is_numeric(table, name)]
     asked = any(joined(name) in QUESTION | ID for name in table.names)
     return nested or (single if len(single) > 1 and asked else [])
 
 
-def _scores_in(cell: Any) -> dict[str, float]:
-    """The scores of an object by measure, or of a list of objects with a name and a score."""
+def _scores_in(cell: Any, column: str) -> dict[str, float]:
+    """The scores of an object by measure, or by system in a column of one; or of a list with names and scores."""
     value = json_cell(cell)
     if isinstance(value, list) and all(isinstance(one, Mapping) and "name" in one for one in value):
         return {str(one["name"]): one["score"] for one in value if not is_empty(one.get("score"))}
     plain = isinstance(value, Mapping) and all(isinstance(one, int | float) or one is None for one in value.values())
-    return dict(value) if plain and any(NAMES_OF_MEASURES.fullmatch(str(name)) for name in value) else {}
+    names = (*map(str, value), column.rpartition(".")[2]) if plain else ()
+    return dict(value) if any(map(_MEASURE.fullmatch, names)) else {}
 
 
 def _by_measure(table: GoldenRows, columns: Sequence[str]) -> GoldenRows:
     """The table with a row for each score, of what names the question and the system."""
     kept = [name for name in table.names if joined(name) in QUESTION | ID | SYSTEM | REPEAT and name not in columns]
-    by_system = len(columns) > 1 and any(_scores_in(row.get(columns[0])) for row in table.rows)
+    nested = any(_scores_in(row.get(columns[0]), columns[0]) for row in table.rows)
     rows, lines = [], []
     for row, line in zip(table.rows, table.lines, strict=True):
-        plain = {name: row[name] for name in columns if not is_empty(row.get(name))}
-        every = {name: _scores_in(cell) for name, cell in plain.items()} if by_system else {}
-        for name, scores in (every or {"": _scores_in(row.get(columns[0])) or plain}).items():
-            own = {"system": name.rpartition(".")[2]} if by_system else {}
-            for measure, score in scores.items():
-                rows.append({one: row.get(one) for one in kept} | own | {"measure": measure, "score": score})
+        for name in columns:
+            head = name.rpartition(".")[2]
+            for key, score in (_scores_in(row.get(name), name) if nested else {name: row.get(name)}).items():
+                measure, system = (head, key) if nested and _MEASURE.fullmatch(head) else (key, head)
+                own = {"system": system} if nested and (len(columns) > 1 or measure == head) else {}
+                rows += [{one: row.get(one) for one in kept} | own | {"measure": measure, "score": score}]
                 lines.append(line)
     remark = f"scores by measure: {first_names(columns, quoted=True)}"
     return of_rows(table.name, table.where, rows, lines, (*table.remarks, remark))
@@ -197,16 +205,8 @@ def unfolded(table: GoldenRows) -> GoldenRows:
                 flat |= {f"{name}.{key}": one for key, one in value.items()}
             else:
                 flat[str(name)] = cell
-        rows.append({column: one for name, cell in flat.items() for column, one in _scores_by_system(name, cell)})
+        rows.append(flat)
     return of_rows(table.name, table.where, rows, table.lines, table.remarks)
-
-
-def _scores_by_system(name: str, cell: Any) -> list[tuple[str, Any]]:
-    """A cell that is called after a measure, and holds numbers by system, as a cell for each of them."""
-    value = json_cell(cell) if _MEASURE.fullmatch(name.rpartition(".")[2]) else None
-    if not isinstance(value, Mapping) or not all(isinstance(one, int | float | None) for one in value.values()):
-        return [(name, cell)]
-    return [(f"{name}.{system}", score) for system, score in value.items()]
 
 
 def _has_results(value: Mapping[str, Any]) -> bool:

@@ -32,20 +32,14 @@ _LABELS: Final = ("labels", "label", "choices", "choice")
 #: Columns of labels where there is none of those.
 _OTHER_LABELS: Final = ("type", "annotations", "relevance", "grade")
 _ANNOTATORS: Final = ("annotator", "annotator_id", "username", "user", "completed_by", "created_by")
+#: Columns of annotators where rows of one item differ by them; elsewhere they may be labels, or names of models.
+_RATERS: Final = frozenset(
+    "rater judge labeler labeller assessor evaluator reviewer grader expert coder participant".split()
+)
 _ROLES: Final = ("person", "model", "adjudicator")
 _KINDS: Final = ("label", "skip", "undo", "adjudicate", "open")
 #: Columns that name an item where nothing else distinguishes it.
-_ITEMS: Final = (
-    "item",
-    "example_id",
-    "answer_id",
-    "sample_id",
-    "case_id",
-    "response_id",
-    "trace_id",
-    "record_id",
-    "id",
-)
+_ITEMS: Final = tuple(f"{name}_id" for name in "example answer sample case response trace record".split())
 #: Words in the name of a column with a model's labels.
 _MODELS: Final = frozenset("judge model llm gpt claude gemini llama mistral qwen ai auto automatic machine".split())
 #: Different labels of one annotator, at most, beside those of another one.
@@ -90,6 +84,8 @@ def read_labels(spec: str | SourceSpec, columns: str = "") -> Iterator[Judgment]
     named = named_columns(columns, table, _NAMED)
     usual = {**_USUAL, **({"id": "topic_id"} if "document" in named else {})}
     raters = named.get("label", ())
+    if "annotator" not in named and len(raters) < 2 and (rater := _by_rows(table, raters)):
+        named["annotator"] = (rater,)
     renamed = {usual[role]: names[0] for role, names in named.items() if role != "label" or len(names) == 1}
     read = [
         Row(line, values | {name: values.get(column) for name, column in renamed.items()})
@@ -126,6 +122,17 @@ def _raters(read: Sequence[Row]) -> tuple[str, ...]:
         return any(2 * len(few[name] & other) > len(few[name] | other) for other in others)
 
     return tuple(name for name in few if shares(name))
+
+
+def _by_rows(table: GoldenRows, labels: Sequence[str]) -> str:
+    """The column of annotators, of whom several said something of one item in rows of their own; empty for none."""
+    names = [name for name in table.names if set(words_of(name)) & _RATERS and name not in labels]
+    if not names or any(map(_person, table.rows)):
+        return ""
+    items = [_item(Row(line, dict(row)), str(table.where)) for line, row in zip(table.lines, table.rows, strict=True)]
+    keys = [(one.topic_id, one.query_id, one.query_text, one.doc_id, one.item_id) for one in items]
+    said = (name for name in names if len({*zip(keys, map(str, table.cells(name)), strict=True)}) > len(set(keys)))
+    return next(said, "") if any(map(any, keys)) else ""
 
 
 def _of_rater(row: Row, column: str, where: str) -> Judgment:
@@ -185,7 +192,7 @@ def _item(row: Row, where: str) -> Judgment:
         annotator=_person(values),
         probability=probability,
         role=_one_of(row, "role", ("role", "annotator_role"), _ROLES, where),
-        item_id=_value(values, ("item_id", *(() if told else _ITEMS))).strip(),
+        item_id=_value(values, ("item_id", *(() if told else ("item", *_ITEMS, "id")))).strip(),
         doc_id=_value(values, _DOCUMENTS).strip(),
         dataset=_value(values, DATASET_NAMES).strip(),
         stratum=_value(values, ("stratum",)).strip(),

@@ -337,8 +337,8 @@ def _with_halves(
                 error = InputError(fault, f"name it: --columns expected={other}", where=path)
             yield read[path] if path in read and path in inside else unread(path, error)
             continue
-        of_gold = {"id": (gold.roles.identifier or gold.roles.question or "",), "expected": (gold.content,)}
-        table = replace(table, columns={**table.columns, **of_gold})
+        own = {role: names for role, names in table.columns.items() if role != "expected"}
+        table = replace(table, columns=own | {"id": (gold.roles.identifier or gold.roles.question or "",)})
         yield Reading(path, _kind(table), table.sentence(), table)
     if not runs:
         yield Reading(str(gold.table.where), "expected answers", _gold_sentence(gold))
@@ -440,6 +440,9 @@ def _reading(path: Path, columns: str, measure: str, *, in_folder: bool = False)
         found = Reading(str(path), tool.kind, tool.why, numbers=tool.numbers, name=tool.name)
     if found is not None:
         return found
+    value = json_file(path) if in_folder and path.suffix == ".json" else None
+    if isinstance(value, Mapping) and not any(isinstance(one, Mapping | list) for one in value.values()):
+        return Reading(str(path), "nothing known", "one record of plain values, as settings are")
     is_mteb = path.suffix == ".json" and is_mteb_result(path)
     table = mteb_table(path.parent, [path]) if is_mteb else read_golden(path, columns, measure=measure)
     return Reading(str(path), "results of MTEB" if is_mteb else _kind(table), table.sentence(), table)

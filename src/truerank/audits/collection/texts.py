@@ -121,7 +121,9 @@ def notice(text: str, *, titled: bool = False) -> str:
     # Somebody asks about logins and errors; a notice says something.
     asks = bool(marks) and not rest and {*marks} <= {*"?？؟"}
     lone = titled + len(marks) + bool(rest) < 2 and not found.addressed
-    if asks or found.share_of_all < (_SHARE_OF_TITLE if lone else _SHARE):
+    # Manuals have numbers such as those of errors.
+    numbered = sum(not sign.rstrip(".").isdecimal() for sign in found.signs) < _SIGNS
+    if asks or found.share_of_all < (_SHARE_OF_TITLE if lone or numbered else _SHARE):
         return ""
     return f"{found.kind}: {', '.join(found.signs[:4])}"
 
