@@ -14,7 +14,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,9 +39,10 @@ from truerank.sources.golden_cells import (
     whole_grades,
 )
 from truerank.sources.golden_columns import divided, roles_of
+from truerank.sources.golden_joins import is_named_by_text
 from truerank.sources.golden_roles import GoldenRoles
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, opened_rows
-from truerank.sources.golden_scores import direction, named_measure, scale_fault
+from truerank.sources.golden_scores import direction, named_measure, scale_fault, unlike_rows
 from truerank.sources.golden_shapes import shaped
 from truerank.sources.golden_words import LOWER, words_of
 from truerank.sources.qrels import QREL_SCHEMA
@@ -71,6 +72,7 @@ class GoldenTable:
         path: of the file; empty for a value of a program.
         cells: of results of MTEB: the scores of all splits, columns as in `mteb_results.CELLS`.
         better: which scores are, where their names do not say that the higher ones are.
+        joined: whether its ids are those of a golden file.
         measure: what the scores are, where one name says so and they are not turned.
         columns: by role, which columns were taken for it.
         remarks: what was done to rows and ids, one sentence each.
@@ -88,6 +90,7 @@ class GoldenTable:
     path: str = ""
     cells: pl.DataFrame | None = None
     better: str = ""
+    joined: bool = False
     measure: str = "score"
 
     def sentence(self) -> str:
@@ -120,6 +123,7 @@ def read_golden(
         measure: whose scores count, where a column names several measures.
     """
     table = source if isinstance(source, GoldenRows) else opened_rows(source)
+    given = table
     table, chosen = shaped(table, columns)
     table = divided(table, chosen)
     roles = roles_of(table, chosen)
@@ -129,26 +133,37 @@ def read_golden(
         table = _one_spelling(table, roles.system, roles.question or roles.identifier or "")
     known = {"expected", "retrieved"} <= set(chosen)
     found = _scored(table, roles) if roles.is_scores else _retrieved(table, roles, known=known)
-    return replace(found, path=str(table.where) if isinstance(table.where, Path) else "")
+    taken = {name for names in found.columns.values() for name in names}
+    said = unlike_rows(given, taken, taken if found.scores else ())
+    path = str(table.where) if isinstance(table.where, Path) else ""
+    return replace(found, path=path, remarks=(*found.remarks, *said))
 
 
-def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
+def merged_tables(tables: Sequence[GoldenTable], columns: str = "") -> GoldenTable:
     """Several golden files, or several score tables, as one: a file for each system, or for some of them.
 
-    Questions are the same where their ids are, or their texts where a file has no ids.
-    Where nothing names a system, its file does, or a folder of it.
+    Questions are the same where their ids are, or their texts where a file has no ids, or ids that number its rows.
+    Where nothing names a system, its file does, or a folder of it. What was done to put them together is in `remarks`.
+
+    Args:
+        tables: of the files.
+        columns: what was named, as in `read_golden`.
     """
     first, *others = tables
     if not others:
         return first
-    by_id = [("id" in one.columns) or one.questions["text"].null_count() == len(one.questions) for one in tables]
-    if len(set(by_id)) > 1:
-        named, other = tables[by_id.index(True)].name, tables[by_id.index(False)].name
-        fault = f"{named} names questions by ids, {other} by texts only"
-        raise InputError(fault, "give both the same ids", where=other)
-    by_text = not by_id[0] or _are_row_ids(tables)
-    numbers, met = _numbers_of_texts(tables) if by_text else ({}, 0)
-    parts = list(tables) if not by_text else [_renumbered(one, numbers) for one in tables]
+    parts, reason, remarks = list(tables), _pairing(tables, columns), list[str]()
+    if reason:
+        plain = all(one.questions["text"].map_elements(spoken, pl.String).is_unique().all() for one in tables)
+        forms = {text: spoken(text) if plain else text for one in tables for text in one.questions["text"]}
+        places = {form: str(number) for number, form in enumerate(dict.fromkeys(forms.values()), 1)}
+        parts = [_renumbered(one, {text: places[form] for text, form in forms.items()}) for one in tables]
+        said = any("id" in one.columns for one in tables)
+        remarks += [f"questions are paired by their texts: {reason}"] if said else []
+        met = sum(count > 1 for count in Counter(forms.values()).values())
+        remarks += [f"{counted(met, 'question')} of several files equal but for case, marks and blanks: one each"] * (
+            met > 0
+        )
     systems = [list(one.runs or one.scores) for one in parts]
     unnamed = all("system" not in one.columns for one in tables)
     if unnamed and all(len(own) == 1 for own in systems) and len({own[0] for own in systems}) < len(systems):
@@ -164,12 +179,12 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
                 raise InputError(fault, "give its column another name in one of them", where=one.name)
             # Parts of one export: a column names the system, and no question is in both.
             found[system] = pl.concat([found[system], frame])
-    remarks = [f"{one.name}: {remark}" for one in parts for remark in one.remarks]
-    spelt = f"{counted(met, 'question')} of several files equal but for case, marks and blanks: one each"
-    remarks += [spelt] if met else []
     counts = [set(one.questions["topic_id"]) for one in parts]
-    if unshared := len(set.union(*counts)) - len(set.intersection(*counts)):
-        remarks.append(f"{unshared} {'questions' if first.cells is None else 'tasks'} are not in all files")
+    unshared = len(every := set.union(*counts)) - len(set.intersection(*counts))
+    if unshared and not first.joined:
+        noun = "questions" if first.cells is None else "tasks"
+        tail = ": systems are compared on those of both" if first.qrels is None else ""
+        remarks.append(f"{unshared} of {len(every)} {noun} are not in all files{tail}")
     questions = pl.concat([one.questions for one in parts]).unique("topic_id", keep="first", maintain_order=True)
     if parts[0].qrels is None:
         _check_scales(first, found)
@@ -186,26 +201,25 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
     return replace(parts[0], questions=questions, qrels=qrels, runs=found, remarks=tuple(remarks), empty=empty)
 
 
-def _numbers_of_texts(tables: Sequence[GoldenTable]) -> tuple[dict[str, str], int]:
-    """The number of each text, and how many questions have several; those of one file stay apart."""
-    texts = [one.questions["text"].to_list() for one in tables]
-    alike: dict[str, dict[str, None]] = defaultdict(dict)
-    for text in (text for own in texts for text in own):
-        alike[spoken(text)][text] = None
-    if any(len(set(map(spoken, own))) < len(own) for own in texts):
-        alike = {text: {text: None} for own in texts for text in own}
-    numbers = {text: str(number) for number, every in enumerate(alike.values(), 1) for text in every}
-    return numbers, sum(len(every) > 1 for every in alike.values())
-
-
-def _are_row_ids(tables: Sequence[GoldenTable]) -> bool:
-    """Whether ids name rows and not questions: no two files share one, and their questions have the same texts."""
-    texts = [set(map(spoken, one.questions["text"].drop_nulls())) for one in tables]
-    if any(one.questions["text"].drop_nulls().n_unique() < len(one.questions) for one in tables):
-        return False
-    ids = [set(one.questions["topic_id"]) for one in tables]
-    apart = len(set.union(*ids)) == sum(map(len, ids))
-    return apart and 2 * len(set.intersection(*texts)) >= max(map(len, texts))
+def _pairing(tables: Sequence[GoldenTable], columns: str) -> str:
+    """Why questions of several files are the same where their texts are; empty where their ids are what counts."""
+    named = {part.partition("=")[0].strip() for part in columns.split(",")}
+    own = [dict(one.questions.iter_rows()) for one in tables]
+    known = [place for place, texts in enumerate(own) if None not in texts.values()]
+    ids = ["".join(one.columns.get("id", ())) for one in tables]
+    pairs = combinations(known, 2) if "id" not in named and not any(one.joined for one in tables) else ()
+    reason = ""
+    if bare := [tables[place].name for place in known if not ids[place]]:
+        reason = f"{bare[0]} has no ids"
+    elif pairs and "question" in named and len(known) == len(tables):
+        reason = "--columns names them"
+    elif any(is_named_by_text(own[a], own[b], ids[a], tables[b].path or tables[b].name) for a, b in pairs):
+        reason = f"'{ids[known[0]]}' names other questions in each file"
+    for one, texts in zip(tables, own, strict=True) if reason else ():
+        if None in texts.values() or len(set(texts.values())) < len(texts):
+            fault = f"{one.name} has questions without a text of their own, and {reason}"
+            raise InputError(fault, "give all files the same ids, or each question its text once", where=one.name)
+    return reason
 
 
 def _check_scales(table: GoldenTable, scores: Mapping[str, pl.DataFrame]) -> None:
@@ -216,7 +230,7 @@ def _check_scales(table: GoldenTable, scores: Mapping[str, pl.DataFrame]) -> Non
 
 
 def _renumbered(table: GoldenTable, numbers: Mapping[str, str]) -> GoldenTable:
-    """The table with the numbers of its texts as ids, which are numbers of rows before."""
+    """The table with the numbers of its texts as ids."""
     ids = {topic: numbers[text] for topic, text in table.questions.iter_rows()}
 
     def keyed(frame: pl.DataFrame) -> pl.DataFrame:

@@ -24,7 +24,7 @@ from truerank.sources.golden_cells import (
     vocabulary,
     with_grades,
 )
-from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, no_expected, only_one
+from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, NumbersError, no_expected, only_one
 from truerank.sources.golden_rows import GoldenRows, first_names, json_cell
 from truerank.sources.golden_scores import check_judged_answers, check_places, check_rows, score_roles
 from truerank.sources.golden_shapes import is_share, with_lists
@@ -37,6 +37,7 @@ from truerank.sources.golden_words import (
     LABEL,
     NAMED_MEASURE,
     NOTES,
+    PLACES,
     QUESTION,
     RANK,
     REFERENCE,
@@ -48,7 +49,9 @@ from truerank.sources.golden_words import (
     THING,
     WANTED,
     called,
+    is_count,
     joined,
+    measure_in,
     words_of,
 )
 
@@ -93,7 +96,7 @@ _ROLES: Final[Mapping[str, tuple[frozenset[str], Callable[[GoldenRows, str], boo
 def _ruled_out(chosen: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
     """The roles for which named columns leave no room."""
     several = max(len(chosen.get(role, ())) for role in ("retrieved", "score")) > 1
-    lists = {"document", "grade"} if "retrieved" in chosen else set[str]()
+    lists = {"document", "grade"} if "retrieved" in chosen and "document" not in chosen else set[str]()
     scores = {"expected"} if "score" in chosen and not {"retrieved", "document"} & set(chosen) else set[str]()
     return frozenset((lists | scores | ({"system"} if several else set())) - set(chosen))
 
@@ -105,7 +108,7 @@ def _by_result(
     lists = chosen.get("retrieved", ())
     if len(lists) != 1 or not _repeats(table, names, {*lists}) or not _are_single(table, lists):
         return chosen
-    return {"document" if role == "retrieved" else role: own for role, own in chosen.items()}
+    return {**chosen, "document": lists}
 
 
 def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRoles:
@@ -148,14 +151,7 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
     score = pick("score") if document is not None or system is not None or "score" in chosen else None
     found = GoldenRoles(identifier, question, expected, grade, system, document, rank, score, repeat, measure)
     if document is not None:
-        if expected is None and grade is None:
-            raise no_expected(table)
-        if score is None and rank is None:
-            distances = [name for name in names if name not in taken and rising(name) and is_numeric(table, name)]
-            found = replace(found, score=only_one(table, distances, "score"))
-        if "score" not in chosen and rank is None and found.score is not None:
-            check_places(table, found)
-        return found
+        return _of_documents(table, [name for name in names if name not in taken], chosen, found)
     if "score" in chosen and not {"retrieved", "expected"} & set(chosen):
         return score_roles(table, [name for name in names if name not in taken], chosen, replace(found, expected=None))
     retrieved, scores = _systems(table, names, taken, chosen, expected)
@@ -170,6 +166,24 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
         free = [name for name in names if name not in taken]
         check_judged_answers(table, free, expected, next(iter(retrieved.values())))
     return replace(found, rank=None, score=None, retrieved=retrieved, scores=scores)
+
+
+def _of_documents(
+    table: GoldenRows, free: Sequence[str], chosen: Mapping[str, tuple[str, ...]], found: GoldenRoles
+) -> GoldenRoles:
+    """The roles of a row for each document."""
+    if found.expected is None and found.grade is None:
+        raise no_expected(table)
+    if found.score is None and found.rank is None:
+        distances = [name for name in free if rising(name) and is_numeric(table, name)]
+        found = replace(found, score=only_one(table, distances, "score"))
+    listed = "retrieved" in chosen or set(words_of(found.document or "")) & RETRIEVED
+    if not (listed or found.score or found.rank or found.expected or found.system):
+        fault = f"'{found.document}' with '{found.grade}', and no rank or score: judgments, or results in order"
+        raise NumbersError(f"two readings: {fault}", (f"retrieved={found.document}",), table.where)
+    if "score" not in chosen and found.rank is None and found.score is not None:
+        check_places(table, found)
+    return found
 
 
 def _score_beside(
@@ -340,6 +354,8 @@ def _expected(table: GoldenRows, names: Sequence[str], taken: set[str]) -> str |
             continue
         if words & {"grade", "grades"} or joined(name) in QUESTION or is_share(table, name):
             continue
+        if is_count(name) and is_numeric(table, name):
+            continue
         wanted, reference = words & WANTED, words & REFERENCE
         if (wanted or reference) and words & ANSWER:
             tiers[3].append(name)
@@ -483,4 +499,5 @@ def _is_results(table: GoldenRows, name: str, known: frozenset[str]) -> bool:
         if named or vocabulary(table, name) & known:
             return True
         return several >= MOST * len(cells) and len(vocabulary(table, name)) > 1 and not known
-    return bool(known) and bool(vocabulary(table, name) & known)
+    number = is_count(name) or (measure_in(name) and not set(words_of(name)) & PLACES)
+    return not number and bool(vocabulary(table, name) & known)

@@ -6,9 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
-from truerank.errors import InputError
+import polars as pl
+
+from truerank.errors import InputError, TwoReadingsError
 from truerank.sources.golden_cells import (
     TEXT_WORDS,
     Retrieved,
@@ -28,8 +31,9 @@ from truerank.sources.golden_cells import (
 from truerank.sources.golden_columns import half_roles, is_named_expected, known_ids, result_columns
 from truerank.sources.golden_roles import GoldenRoles
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows, opened_rows
-from truerank.sources.golden_scores import check_places
+from truerank.sources.golden_scores import check_places, unlike_rows
 from truerank.sources.golden_shapes import shaped, with_lists
+from truerank.sources.qrels import highest_grades
 from truerank.text.normalising import spoken
 
 #: The share of a file's questions that has to be in the other one.
@@ -48,11 +52,13 @@ class Half:
     Attributes:
         roles: of its columns.
         content: the column of documents or texts.
+        chosen: the roles whose columns were named.
     """
 
     table: GoldenRows
     roles: GoldenRoles
     content: str
+    chosen: frozenset[str] = frozenset()
 
     def named(self) -> str:
         """The column of documents, where its name does not say what it is and rows are single results."""
@@ -81,6 +87,28 @@ class Half:
             for own, grade in zip(found, grades, strict=True)
         ]
 
+    def answers(self, keys: Sequence[str]) -> tuple[dict[str, dict[str, float]], list[str]]:
+        """What is expected of each question, of several grades the highest, and what is to be said of it."""
+        listed = list(zip(keys, self.lists(), strict=True))
+        rows = [(key, doc, 1.0 if grade is None else grade) for key, own in listed for doc, grade in own.items()]
+        schema = {"topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Float64}
+        frame, remarks = highest_grades(pl.DataFrame(rows, schema, orient="row"))
+        expected = {key: dict[str, float]() for key in keys}
+        for key, doc, grade in frame.iter_rows():
+            expected[key][doc] = grade
+        return expected, [remark.rstrip(".") for remark in remarks]
+
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be said of what is expected."""
+        columns = [name for own in self.roles.columns().values() for name in own] + [self.content]
+        keys = next(iter(self.keys().values()))
+        return (*self.table.remarks, *self.answers(keys)[1], *unlike_rows(self.table, columns))
+
+    def texts(self) -> dict[str, str]:
+        """The text of each question by its id, as they are compared; empty where one of them is not there."""
+        names = (self.roles.identifier, self.roles.question)
+        return {} if None in names else dict(zip(*self.keys().values(), strict=True))
+
     def results(self) -> list[list[Retrieved]]:
         """The documents, or texts, of each row as they are listed."""
         cells = self.table.cells(self.content)
@@ -104,7 +132,7 @@ def half_of(source: Any, columns: str = "") -> Half | None:
         roles, content = half_roles(table, chosen)
     except InputError:
         return None
-    return Half(table, roles, content) if roles.question or roles.identifier else None
+    return Half(table, roles, content, frozenset(chosen)) if roles.question or roles.identifier else None
 
 
 def related(halves: Mapping[str, Half], inside: frozenset[str]) -> dict[str, Half]:
@@ -140,6 +168,32 @@ def golden_half(halves: Sequence[Half]) -> Half | None:
     return None
 
 
+def is_named_by_text(first: Mapping[str, str], other: Mapping[str, str], column: str, where: str | Path) -> bool:
+    """Whether questions of two files are the same by their texts only, as their ids number the rows of each file.
+
+    Args:
+        first: the texts of one file, by id.
+        other: those of the other one.
+        column: of the ids.
+        where: the other file.
+
+    Raises:
+        TwoReadingsError: most ids have another text in the other file, and the texts are not the same either.
+    """
+    shared = [topic for topic in first if topic in other]
+    unlike = [topic for topic in shared if spoken(first[topic]) != spoken(other[topic])]
+    same = len(shared) - len(unlike)
+    texts = [set(map(spoken, own.values())) for own in (first, other)]
+    met = len(texts[0] & texts[1])
+    if met > same and (unlike or 2 * met >= max(map(len, texts))):
+        return True
+    if len(unlike) > same:
+        topic = unlike[0]
+        fault = f"two readings: '{column}' {topic} is '{first[topic]}' in one file, '{other[topic]}' in another one: "
+        raise TwoReadingsError(f"{fault}one question, or numbers of rows", (f"id={column}",), where)
+    return False
+
+
 def joined(gold: Half, results: Half) -> GoldenRows:
     """The rows of a file of results with the expected answers of their questions.
 
@@ -156,18 +210,27 @@ def joined(gold: Half, results: Half) -> GoldenRows:
     if share < _SHARED:
         fault = f"{share:.0%} of the questions of {results.table.name} are in {gold.table.name}"
         raise InputError(fault, "name questions in both in the same way", where=results.table.where)
+    by = f"'{first}'"
+    texts = (gold.roles.question or "", results.roles.question or "")
+    if texts in shares and first != texts[0] and "id" not in gold.chosen | results.chosen:
+        known = gold.texts(), results.texts()
+        where = results.table.where
+        if "question" in gold.chosen & results.chosen or (all(known) and is_named_by_text(*known, first, where)):
+            by = f"'{texts[0]}', as '{first}' names other questions in each file" if all(known) else f"'{texts[0]}'"
+            first, other = texts
     columns = result_columns(results.table)
     gold = replace(gold, table=with_grades(gold.table, gold.content, known_ids(results.table, columns)))
     sign, split = shared_separator((gold.table, gold.content), (results.table, columns))
     if sign:
         gold = replace(gold, table=with_lists(gold.table, [gold.content], sign))
         results = replace(results, table=with_lists(results.table, split, sign))
-    expected: dict[str, dict[str, float | None]] = {}
-    names: dict[str, str] = {}
-    for key, cell, answers in zip(own[first], gold.table.cells(first), gold.lists(), strict=True):
-        expected.setdefault(key, {}).update(answers)
-        names.setdefault(key, whole(identifier_of(cell)) if first == gold.roles.identifier else str(len(names) + 1))
-    graded = any(grade is not None for answers in expected.values() for grade in answers.values())
+    expected, _ = gold.answers(own[first])
+    ids = dict(zip(own[first], own.get(gold.roles.identifier or "", ()), strict=False))
+    names = {key: str(number) for number, key in enumerate(expected, 1)}
+    if ids and len(set(ids.values())) == len(ids):
+        cells = gold.table.cells(gold.roles.identifier or "")
+        names = {key: whole(identifier_of(cell)) for key, cell in zip(own[first], cells, strict=True)}
+    graded = any(grade is not None for answers in gold.lists() for grade in answers.values())
     rows, lines, lacking = [], [], set[str]()
     for row, key, line in zip(results.table.rows, wanted[other], results.table.lines, strict=True):
         if key not in expected:
@@ -177,8 +240,7 @@ def joined(gold: Half, results: Half) -> GoldenRows:
         rows.append({**row, EXPECTED: own_answers if graded else list(own_answers), QUESTION: names[key]})
         lines.append(line)
     remarks = [
-        f"expected answers are those of {gold.table.name}, by '{first}'",
-        *gold.table.remarks,
+        f"expected answers are those of {gold.table.name}, by {by}",
         *results.table.remarks,
     ]
     if lacking:
@@ -203,14 +265,13 @@ def expected_elsewhere(gold: Half, results: Half) -> str | None:
     return None if meets(gold.content) or len(others) != 1 else others[0]
 
 
-def judged_by(gold: Half) -> tuple[Mapping[str, Mapping[str, float]], str]:
+def judged_by(gold: Half, keys: Sequence[str] = ()) -> tuple[Mapping[str, Mapping[str, float]], str]:
     """What was expected as numbers by question and document, for runs that come in files of their own; a remark."""
     column = gold.roles.identifier or gold.roles.question or ""
-    found: dict[str, dict[str, float]] = {}
-    for cell, answers in zip(gold.table.cells(column), gold.lists(), strict=True):
-        own = found.setdefault(whole(identifier_of(cell)), {})
-        own.update({whole(doc): 1.0 if grade is None else grade for doc, grade in answers.items()})
-    return whole_grades(found)
+    keys = keys or [whole(identifier_of(cell)) for cell in gold.table.cells(column)]
+    return whole_grades(
+        {key: {whole(doc): grade for doc, grade in own.items()} for key, own in gold.answers(keys)[0].items()}
+    )
 
 
 def ranked_by(results: Half) -> Mapping[str, Mapping[str, float]]:

@@ -25,7 +25,7 @@ class HalfError(InputError):
 
 
 class NumbersError(TwoReadingsError, HalfError):
-    """Numbers that may be scores, or places, times, counts or ids."""
+    """Numbers that may be scores, or places, times, counts or ids; graded documents that may be in an order."""
 
 
 @dataclass(frozen=True)

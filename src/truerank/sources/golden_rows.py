@@ -47,8 +47,12 @@ _LOOKED_AT: Final = 200
 _NEARLY_ALL: Final = 0.8
 #: What a row is called that holds no question.
 _SUMMARIES: Final = frozenset(
-    "mean average avg std stdev sd median mittelwert durchschnitt moyenne promedio media overall total".split()
+    "mean average avg std stdev sd median mittelwert durchschnitt moyenne promedio media overall total subtotal sum "
+    "summe gesamt zwischensumme ø grand".split()
 )
+#: Part of a text, and the most words of a label.
+_WORD: Final = re.compile(r"[^\W\d_]{2}")
+_LABEL: Final = 5
 #: A list of questions beside other lists of its length: columns.
 _ASKED: Final = frozenset("question query questions queries user_input prompt".split())
 #: Objects of JSON within objects that are looked through for rows.
@@ -119,25 +123,35 @@ def opened_rows(source: Any) -> GoldenRows:
 def of_rows(
     name: str, where: str | Path, rows: Sequence[Mapping[str, Any]], lines: Iterable[int], remarks: tuple[str, ...] = ()
 ) -> GoldenRows:
-    """A table without the rows of means at its end."""
+    """A table without the rows of means at its ends, and between questions."""
     names = tuple(dict.fromkeys(str(key) for row in rows for key in row))
     if not rows:
         raise InputError("a table without rows", "give one with a row for each question", where=where)
-    means = [_is_summary(row) for row in rows]
+    asked = sum(len(text.split()) > _LABEL or text.endswith("?") for text in map(_text_of, rows))
+    means = [_is_summary(_text_of(row), _LABEL if 2 * asked > len(rows) else 1) for row in rows]
     last = max((place + 1 for place, mean in enumerate(means) if not mean), default=1)
     first = min(means.index(False), last - 1) if False in means else 0
-    if summaries := [*rows[:first], *rows[last:]]:
-        left = first_names([str(next(iter(row.values()))) for row in summaries], quoted=True)
+    inner = 2 * asked > len(rows) and any(means[first:last])
+    kept = [place for place in range(first, last) if not (inner and means[place])]
+    if len(kept) < len(rows):
+        left = first_names([_text_of(rows[place]) for place in range(len(rows)) if place not in kept], quoted=True)
         where_left = "at the end" if not first else "at the beginning" if last == len(rows) else "at both ends"
-        remarks = (*remarks, f"rows of means {where_left} are left out ({left})")
-    return GoldenRows(name, where, names, tuple(rows[first:last]), tuple(islice(lines, first, last)), remarks)
+        remarks = (*remarks, f"rows of means {'between questions' if inner else where_left} are left out ({left})")
+    numbers = list(islice(lines, last))
+    return GoldenRows(name, where, names, tuple(rows[n] for n in kept), tuple(numbers[n] for n in kept), remarks)
 
 
-def _is_summary(row: Mapping[str, Any]) -> bool:
-    """Whether a row is called mean, and holds nothing else than numbers."""
-    cells = [cell for cell in row.values() if not is_empty(cell)]
-    first = " ".join(str(cells[0]).split()).strip(":. ").casefold() if cells else ""
-    return first in _SUMMARIES and not any(re.search(r"[^\W\d_]{2}", str(cell)) for cell in cells[1:])
+def _text_of(row: Mapping[str, Any]) -> str:
+    """The text of a row that holds nothing else than numbers beside it; empty for any other."""
+    cells = [str(cell).strip() for cell in row.values() if not is_empty(cell)]
+    texts = [cell for cell in cells if _WORD.search(cell)] or cells[:1]
+    return texts[0] if len(texts) == 1 else ""
+
+
+def _is_summary(text: str, most: int) -> bool:
+    """Whether a text is the label of means or sums, of so many words at most: "Total", "Subtotal Billing"."""
+    words = re.findall(r"[^\W\d_]+", text.casefold().replace("sub-", "sub"))
+    return not _SUMMARIES.isdisjoint(words[:1]) and len(text.split()) <= most and not text.endswith("?")
 
 
 def _file(path: Path) -> GoldenRows:

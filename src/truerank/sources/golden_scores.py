@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,11 +19,14 @@ from truerank.sources.golden_words import (
     ID,
     LOWER,
     MEASURE,
+    MODELS,
+    NOTES,
     QUESTION,
     SCORE,
     SCORES,
     SECONDS,
     called,
+    is_count,
     joined,
     lower_is_better,
     measure_in,
@@ -35,7 +39,7 @@ _CALLED: Final = frozenset(
     "rating ratings stars star points quality percent pct grade grades judge judgment punktzahl note nota puntos "
     "bewertung punkte".split()
 )
-_SIZES: Final = frozenset("len length size count chars words".split())
+_SIZES: Final = frozenset("len length size chars words".split())
 #: Measures of programs that judge answers and contexts, such as Ragas and DeepEval.
 _RAG_MEASURE: Final = re.compile(
     r"faithfulness|groundedness|answer_(relevancy|relevance|correctness|similarity)|semantic_similarity|"
@@ -91,6 +95,7 @@ def score_roles(
     _check_numbers(table, numbers, asked="score" not in chosen)
     if "score" not in chosen:
         _check_scores(table, numbers)
+        _check_factors(table, numbers)
     labels = _labels(numbers)
     if isinstance(table.where, Path) and len(numbers) == 1 and joined(numbers[0]) in SCORE:
         labels = {table.where.stem: numbers[0]}  # a file for each system
@@ -142,7 +147,8 @@ def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[
         words = set(words_of(name))
         lower = lower_is_better(name) or SECONDS.search(name)
         grouped = words and words <= GROUPS
-        apart = lower or grouped or words & (_SIZES | _DERIVED) or name in _SIGNS or _is_counted(table, name)
+        counts = is_count(name) or words & _SIZES or _is_counted(table, name)
+        apart = lower or grouped or counts or words & _DERIVED or name in _SIGNS
         (left if apart or (joined(name) in ID and len(names) > 1) else kept).append(name)
     # Beside numbers, true and false say something of the question.
     flags = [name for name in kept if not measured(name) and all(isinstance(x, bool) for x in table.filled(name))]
@@ -374,6 +380,52 @@ def scale_fault(values: Mapping[str, Sequence[float]], *, lower: bool) -> str:
         f"values of different scales: '{first}' has values up to {largest[first]:g}, '{last}' up to {largest[last]:g} "
         f"({above:,d} of {len(values[last]):,d} are above {largest[first]:g})"
     )
+
+
+def _check_factors(table: GoldenRows, numbers: Sequence[str]) -> None:
+    """Asks where names of columns have two parts in every combination: systems, and judges, measures or settings."""
+    for part in re.finditer(r"[\s_\-./:]+", numbers[0]):
+        head, tail = numbers[0][: part.start()], numbers[0][part.start() :]
+        tails = [name.removeprefix(head) for name in numbers if name.startswith(head + part[0])]
+        heads = [name.removesuffix(tail) for name in numbers if name.endswith(tail)]
+        if min(len(heads), len(tails)) > 1 and sorted(a + b for a in heads for b in tails) == sorted(numbers):
+            first, second = (first_names([one.strip("_-./: ") for one in own], quoted=True) for own in (heads, tails))
+            fault = f"each of {first} with each of {second}: systems are named by the first part, the second, or both"
+            choices = [head + tail for head in heads], [head + tail for tail in tails], numbers
+            raise table.two_readings(fault, tuple(f"score={'+'.join(own)}" for own in choices))
+
+
+#: Columns that say who labelled, what parts of a data set are called, and what programs write that got no answer.
+_LABELLED: Final = frozenset("annotator labeler labeller labeled rater assessor judge reviewer grader by".split())
+_PEOPLE: Final = frozenset("human humans people person manual expert experts".split())
+_SETS: Final = frozenset("train training test testing dev val valid validation eval holdout heldout".split())
+_FAILURES: Final = frozenset(
+    "timeout timed error errors failed failure exception crashed aborted skipped limited unavailable".split()
+)
+#: The most values of a column that says what kind of row it is, and words of a failure.
+_FEW: Final = 6
+
+
+def unlike_rows(table: GoldenRows, taken: Collection[str], scores: Collection[str] = ()) -> tuple[str, ...]:
+    """What columns of few values, that are not taken for anything, say of rows: sets, failures, labels of a model."""
+    found = []
+    for name in (name for name in table.names if name not in taken):
+        cells = ["" if is_missing(cell) else str(cell).strip() for cell in table.cells(name)]
+        counts, called = Counter(filter(None, cells)), set(words_of(name))
+        words = {value: set(words_of(value)) for value in counts} if len(counts) <= _FEW else {}
+        every = set[str]().union(*words.values())
+        labelled = every & MODELS and (called & _LABELLED or every & _PEOPLE)
+        if len(words) > 1 and (labelled or all(own & _SETS for own in words.values())):
+            shown = " and ".join(f"{value} ({count})" for value, count in counts.most_common())
+            found.append(f"'{name}' has {shown}: all rows count alike; to keep one, give its rows alone")
+        failed = [value for value, own in words.items() if own & _FAILURES and len(value.split()) <= _FEW]
+        failed += [value for value in words if called & _FAILURES and value.lower() in ("true", "yes")]
+        rows = [row for row, cell in zip(table.rows, cells, strict=True) if cell in failed]
+        if 0 < len(rows) < len(table.rows) and (called & _FAILURES or not {*words_of(name)[-1:]} & (NOTES | GROUPS)):
+            zeros = [one for one in scores if all(number_of(row.get(one)) == 0 for row in rows)]
+            tail = f", whose {first_names(zeros, quoted=True)} is 0" if zeros else ""
+            found.append(f"'{name}' says {' and '.join(failed)} in {len(rows)} rows{tail}: they count as all others")
+    return tuple(found)
 
 
 def measured(name: str) -> str:

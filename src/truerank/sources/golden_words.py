@@ -80,7 +80,7 @@ LABEL: Final = frozenset("relevant label judged".split())
 LOWER: Final = frozenset(
     "rank ranks latency cost costs time seconds ms error errors distance loss losses tokens price perplexity ppl "
     "toxicity toxic harmful incorrect wrong hallucination hallucinations hallucinated bias miss misses failure "
-    "failures wer cer mae mse rmse nll fpr fnr".split()
+    "failures failed wer cer mae mse rmse nll fpr fnr".split()
 )
 _TURNED: Final = frozenset(
     "free no non without recip reciprocal inverse inverted saved savings reduction avoided avoidance prevention "
@@ -127,11 +127,22 @@ RETRIEVED: Final = frozenset(
 )
 #: Columns of places are called so: hit1, rank_2.
 PLACES: Final = frozenset("hit rank place position match".split())
+#: Words in the name of a model that labels.
+MODELS: Final = frozenset(
+    "judge model llm gpt chatgpt claude gemini llama mistral qwen ai auto automatic machine".split()
+)
 MEASURE: Final = re.compile(
     r"(n?dcg|recall|precision|mrr|rr|map|ap|hit(?:_?rate)?|success|f1|accuracy|acc|em|rouge|bleu|faithfulness|"
     r"context_(?:recall|precision)|answer_relevancy|latency|cost)(?:[@_ ]?\d+)?",
     re.IGNORECASE,
 )
+
+
+def is_count(name: str) -> bool:
+    """Whether a name says that its numbers count something: n_gold, num_relevant, gold_count."""
+    words = words_of(name)
+    first = words[:1] in (("n",), ("num",)) or words[:2] == ("number", "of") or name.startswith("#")
+    return first or not {"count", "counts"}.isdisjoint(words)
 
 
 def lower_is_better(name: str) -> bool:

@@ -15,7 +15,7 @@ from truerank.sources import compressed, formats, grammar
 from truerank.sources.golden_cells import identifier_of
 from truerank.sources.golden_roles import named_columns
 from truerank.sources.golden_rows import GoldenRows, of_rows, opened_rows
-from truerank.sources.golden_words import words_of
+from truerank.sources.golden_words import MODELS, words_of
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.query_files import as_text, number_in, well_formed
 from truerank.sources.rows import Row, rows
@@ -40,8 +40,6 @@ _ROLES: Final = ("person", "model", "adjudicator")
 _KINDS: Final = ("label", "skip", "undo", "adjudicate", "open")
 #: Columns that name an item where nothing else distinguishes it.
 _ITEMS: Final = tuple(f"{name}_id" for name in "example answer sample case response trace record".split())
-#: Words in the name of a column with a model's labels.
-_MODELS: Final = frozenset("judge model llm gpt claude gemini llama mistral qwen ai auto automatic machine".split())
 #: Different labels of one annotator, at most, beside those of another one.
 _MOST_LABELS: Final = 12
 #: What columns can be named, and what is read from them.
@@ -136,7 +134,7 @@ def _by_rows(table: GoldenRows, labels: Sequence[str]) -> str:
 
 
 def _of_rater(row: Row, column: str, where: str) -> Judgment:
-    role = "model" if set(words_of(column)) & _MODELS else ""
+    role = "model" if set(words_of(column)) & MODELS else ""
     labels = _texts(identifier_of(value) if isinstance(value := row.values.get(column), float) else value)
     return _item(row, where)._replace(labels=labels, annotator=column, role=role)
 

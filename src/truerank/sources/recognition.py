@@ -325,7 +325,7 @@ def _with_halves(
     if runs:
         numbers, remark = judged_by(gold)
         why = f"{_gold_sentence(gold)}; {remark}" if remark else _gold_sentence(gold)
-        yield Reading(str(gold.table.where), "judgments", why, numbers=numbers)
+        yield Reading(str(gold.table.where), "judgments", why, numbers=numbers, remarks=gold.remarks())
     read = {one.path: one for one in found}
     for path, half in others.items():
         roles = ",".join(part for part in (named[path], f"expected={EXPECTED}", f"id={QUESTION}", half.named()) if part)
@@ -338,10 +338,10 @@ def _with_halves(
             yield read[path] if path in read and path in inside else unread(path, error)
             continue
         own = {role: names for role, names in table.columns.items() if role != "expected"}
-        table = replace(table, columns=own | {"id": (gold.roles.identifier or gold.roles.question or "",)})
+        table = replace(table, columns=own | {"id": (gold.roles.identifier or gold.roles.question or "",)}, joined=True)
         yield Reading(path, _kind(table), table.sentence(), table)
     if not runs:
-        yield Reading(str(gold.table.where), "expected answers", _gold_sentence(gold))
+        yield Reading(str(gold.table.where), "expected answers", _gold_sentence(gold), remarks=gold.remarks())
 
 
 def _alone(
@@ -357,9 +357,11 @@ def _alone(
 def _golden_set(source: Any, columns: str) -> Reading | None:
     """Questions with what was expected, and no system; None where a column may hold what one retrieved."""
     half = half_of(source, columns)
-    if half is None or half.roles.expected is None or half.roles.system or half.roles.rank:
+    if half is None or half.roles.system or half.roles.rank:
         return None
     table, roles = half.table, half.roles
+    if roles.expected is None and (roles.document is None or roles.grade is None or roles.score is not None):
+        return None
     distinct = {name: len(set(own)) for name, own in half.keys().items()}
     if roles.question and roles.identifier and distinct[roles.identifier] < distinct[roles.question]:
         # It names groups of questions.
@@ -378,17 +380,16 @@ def _golden_set(source: Any, columns: str) -> Reading | None:
     if not called([column], golden_words.QUESTION | golden_words.ID) and 2 * len(set(keys)) < len(keys):
         return None  # few values, again and again, and nothing calls them questions
     ids = {key: key if roles.identifier else str(number) for number, key in enumerate(dict.fromkeys(keys), 1)}
-    numbers: dict[str, dict[str, float]] = {}
-    for key, answers in zip(keys, half.lists(), strict=True):
-        found = {whole(doc): 1.0 if grade is None else grade for doc, grade in answers.items()}
-        numbers.setdefault(ids[key], {}).update(found)
+    numbers, step = judged_by(half, [ids[key] for key in keys])
     texts = dict(zip(keys, table.cells(roles.question), strict=True)) if roles.question else {}
     questions = pl.DataFrame([(ids[key], str(text)) for key, text in texts.items()], ["_id", "text"], orient="row")
     prose = are_texts(table, half.content, "")
     if prose and not len(questions):
         return None
-    remarks = [*table.remarks]
-    if again := len(keys) - len(ids):
+    remarks = [*half.remarks(), *filter(None, [step])]
+    if roles.expected is None:
+        remarks.append(f"without ranks and scores these are judgments; if results: --columns retrieved={half.content}")
+    if (again := len(keys) - len(ids)) and roles.document is None:
         remarks.append(f"repeated questions, whose expected documents are added: {counted(again, 'row')}")
     if empty := sum(not own for own in numbers.values()):
         remarks.append(f"{counted(empty, 'question')} without an expected document: in no score")
@@ -417,7 +418,8 @@ def _labels(path: Any, columns: str) -> Reading | None:
 
 
 def _gold_sentence(gold: Half) -> str:
-    return f"what is expected in '{gold.content}'"
+    graded = "" if gold.roles.grade is None else f", with its grade in '{gold.roles.grade}'"
+    return f"what is expected in '{gold.content}'{graded}"
 
 
 def _kind(table: GoldenTable) -> Kind:
@@ -640,10 +642,9 @@ def opened(paths: Any, columns: str = "", measure: str = "", **named: Any) -> Op
         raise InputError(f"nothing in it can be checked: {kinds_of(readings)}", remedy, where=readings[0].path)
     scores = [one.table for one in readings if one.table is not None and one.table.scores]
     tables = [one.table for one in readings if one.table is not None and one.table.qrels is not None]
-    results, of_scores = (merged_tables(own) if own else None for own in (tables, scores))
-    of_tables = ((results, tables), (of_scores, scores))
-    together = [x for merged, own in of_tables if merged for x in merged.remarks[sum(len(o.remarks) for o in own) :]]
-    readings = (*readings[:-1], replace(readings[-1], remarks=(*readings[-1].remarks, *together)))
+    results, merged = (merged_tables(own, columns) if own else None for own in (tables, scores))
+    said = {id(own[-1]): one.remarks for own, one in ((tables, results), (scores, merged)) if one and len(own) > 1}
+    readings = tuple(replace(one, remarks=(*one.remarks, *said.get(id(one.table), ()))) for one in readings)
     named = {
         name: one
         for name, one in named.items()
@@ -653,7 +654,7 @@ def opened(paths: Any, columns: str = "", measure: str = "", **named: Any) -> Op
     for one in readings:
         if one.kind == "golden set":
             sources = {**_of_golden_set(one), **sources}
-    return Opened(several, readings, sources, of_scores, results)
+    return Opened(several, readings, sources, merged, results)
 
 
 def _of_golden_set(one: Reading) -> dict[str, Any]:
