@@ -53,7 +53,9 @@ def test_numbers_of_rows_do_not_pair_questions(tmp_path: Path, index: str, form:
     ]
     found = opened(paths)
     assert found.scores is not None
-    assert "paired by their texts" in remarks(found) and "names other questions in each file" in remarks(found)
+    assert "paired by their texts" in remarks(found) and "does not name the same question in each file" in remarks(
+        found
+    )
     texts = dict(found.scores.questions.iter_rows())
     for name, values in VALUES.items():
         scores = {texts[topic]: value for topic, value in found.scores.scores[name].iter_rows()}

@@ -144,10 +144,6 @@ def merged_tables(tables: Sequence[GoldenTable], columns: str = "") -> GoldenTab
 
     Questions are the same where their ids are, or their texts where a file has no ids, or ids that number its rows.
     Where nothing names a system, its file does, or a folder of it. What was done to put them together is in `remarks`.
-
-    Args:
-        tables: of the files.
-        columns: what was named, as in `read_golden`.
     """
     first, *others = tables
     if not others:
@@ -214,7 +210,7 @@ def _pairing(tables: Sequence[GoldenTable], columns: str) -> str:
     elif pairs and "question" in named and len(known) == len(tables):
         reason = "--columns names them"
     elif any(is_named_by_text(own[a], own[b], ids[a], tables[b].path or tables[b].name) for a, b in pairs):
-        reason = f"'{ids[known[0]]}' names other questions in each file"
+        reason = f"'{ids[known[0]]}' does not name the same question in each file"
     for one, texts in zip(tables, own, strict=True) if reason else ():
         if None in texts.values() or len(set(texts.values())) < len(texts):
             fault = f"{one.name} has questions without a text of their own, and {reason}"

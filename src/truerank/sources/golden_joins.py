@@ -169,16 +169,9 @@ def golden_half(halves: Sequence[Half]) -> Half | None:
 
 
 def is_named_by_text(first: Mapping[str, str], other: Mapping[str, str], column: str, where: str | Path) -> bool:
-    """Whether questions of two files are the same by their texts only, as their ids number the rows of each file.
+    """Whether texts by id of two files are the same questions by their texts only: the ids number rows.
 
-    Args:
-        first: the texts of one file, by id.
-        other: those of the other one.
-        column: of the ids.
-        where: the other file.
-
-    Raises:
-        TwoReadingsError: most ids have another text in the other file, and the texts are not the same either.
+    It is asked about where most ids have another text in the other file, and the texts are not the same either.
     """
     shared = [topic for topic in first if topic in other]
     unlike = [topic for topic in shared if spoken(first[topic]) != spoken(other[topic])]
@@ -216,7 +209,11 @@ def joined(gold: Half, results: Half) -> GoldenRows:
         known = gold.texts(), results.texts()
         where = results.table.where
         if "question" in gold.chosen & results.chosen or (all(known) and is_named_by_text(*known, first, where)):
-            by = f"'{texts[0]}', as '{first}' names other questions in each file" if all(known) else f"'{texts[0]}'"
+            by = (
+                f"'{texts[0]}', as '{first}' does not name the same question in each file"
+                if all(known)
+                else f"'{texts[0]}'"
+            )
             first, other = texts
     columns = result_columns(results.table)
     gold = replace(gold, table=with_grades(gold.table, gold.content, known_ids(results.table, columns)))

@@ -245,9 +245,7 @@ _Records = tuple[list[dict[str, Any]], tuple[str, ...]]
 def _records(value: Any, name: str, place: str = "") -> _Records:
     """Records in one of the forms in which programs write tables, wherever in a value they are; the largest count.
 
-    Args:
-        value: of JSON or YAML.
-        name: of the column, where a list is all that an id has.
+    `name` is that of the column, where a list is all that an id has.
     """
     remarks = (f"rows are those of '{place}'",) if place else ()
     if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):

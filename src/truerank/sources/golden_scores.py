@@ -176,15 +176,7 @@ def with_texts(table: GoldenRows, names: Sequence[str]) -> Iterable[str]:
 def refuse_marks(
     table: GoldenRows, numbers: Sequence[str], system: str | None, remedy: str = "", *, asked: bool = True
 ) -> tuple[str, ...]:
-    """Asks where numbers may be marks of failures; says how many there are where they may well be scores.
-
-    Args:
-        table: the table.
-        numbers: the columns of scores.
-        system: the column that names the system, if there is one.
-        remedy: what else can be done.
-        asked: whether nobody said that they are scores.
-    """
+    """Asks where numbers may be marks of failures, and nobody said that they are scores; otherwise counts them."""
     cells = [
         (row, name if system is None else str(cells.get(system)).strip(), number)
         for row, cells in enumerate(table.rows)

@@ -283,10 +283,7 @@ def _with_halves(
 ) -> Iterator[Reading]:
     """Readings of files of which some hold what was expected, and others what was retrieved.
 
-    Args:
-        found: files that were read.
-        errors: by path, those that lack a half.
-        inside: paths of files of a folder, whose faults are named, and not raised.
+    Faults of files `inside` a folder are named, and not raised.
     """
     runs = [one for one in found if one.kind == "run"]
     # Beside such files, a table of numbers or of grades may be the other half.
