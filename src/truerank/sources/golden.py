@@ -213,7 +213,7 @@ def _pairing(tables: Sequence[GoldenTable], columns: str) -> str:
         reason = f"'{ids[known[0]]}' does not name the same question in each file"
     for one, texts in zip(tables, own, strict=True) if reason else ():
         if None in texts.values() or len(set(texts.values())) < len(texts):
-            fault = f"{one.name} has questions without a text of their own, and {reason}"
+            fault = f"{one.name} has a question twice, or one without a text, and {reason}"
             raise InputError(fault, "give all files the same ids, or each question its text once", where=one.name)
     return reason
 

@@ -101,13 +101,15 @@ class Half:
     def remarks(self) -> tuple[str, ...]:
         """What is to be said of what is expected."""
         columns = [name for own in self.roles.columns().values() for name in own] + [self.content]
-        keys = next(iter(self.keys().values()))
+        keys = [*map(identifier_of, self.table.cells(next(iter(self.keys()))))]
         return (*self.table.remarks, *self.answers(keys)[1], *unlike_rows(self.table, columns))
 
     def texts(self) -> dict[str, str]:
-        """The text of each question by its id, as they are compared; empty where one of them is not there."""
-        names = (self.roles.identifier, self.roles.question)
-        return {} if None in names else dict(zip(*self.keys().values(), strict=True))
+        """The text of each question by its id, as ids are compared; empty where one of them is not there."""
+        at_id, at_text = self.roles.identifier, self.roles.question
+        if at_id is None or at_text is None:
+            return {}
+        return dict(zip(self.keys()[at_id], map(identifier_of, self.table.cells(at_text)), strict=True))
 
     def results(self) -> list[list[Retrieved]]:
         """The documents, or texts, of each row as they are listed."""

@@ -32,6 +32,7 @@ from truerank.sources.golden_words import (
     measure_in,
     words_of,
 )
+from truerank.text.printable import counted
 
 _DERIVED: Final = frozenset("delta diff difference change average avg mean best worst max min".split())
 _SIGNS: Final = frozenset(("Δ", "δ", "±", "Ø", "∆"))
@@ -415,8 +416,8 @@ def unlike_rows(table: GoldenRows, taken: Collection[str], scores: Collection[st
         rows = [row for row, cell in zip(table.rows, cells, strict=True) if cell in failed]
         if 0 < len(rows) < len(table.rows) and (called & _FAILURES or not {*words_of(name)[-1:]} & (NOTES | GROUPS)):
             zeros = [one for one in scores if all(number_of(row.get(one)) == 0 for row in rows)]
-            tail = f", whose {first_names(zeros, quoted=True)} is 0" if zeros else ""
-            found.append(f"'{name}' says {' and '.join(failed)} in {len(rows)} rows{tail}: they count as all others")
+            tail = f", whose {first_names(zeros, quoted=True)} is 0: these count as all others" if zeros else ""
+            found.append(f"'{name}' says {' and '.join(failed)} in {counted(len(rows), 'row')}{tail}")
     return tuple(found)
 
 
