@@ -149,8 +149,12 @@ def plain_file(path: Path) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="truerank-", ignore_cleanup_errors=True) as folder:
         copy = Path(folder) / "unfolded"
-        with copy.open("wb") as target:
-            target.writelines(chunks(path))
+        try:
+            with copy.open("wb") as target:
+                target.writelines(chunks(path))
+        except OSError as error:
+            fault = f"cannot be unfolded ({error.strerror or error})"
+            raise InputError(fault, "set TMPDIR to a folder with room, or unfold it", where=path) from error
         yield copy
 
 
