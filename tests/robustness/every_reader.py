@@ -134,7 +134,7 @@ def _records_and_frame(names: tuple[str, ...], records: Any, frame: Any) -> Call
 def _annotations(spec: str) -> None:
     log = annotation_logs.open_annotations(spec)
     _all(log)
-    _ = log.counts
+    _ = log.log_counts
 
 
 @functools.cache

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import re
+import shutil
 import tarfile
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from typing import IO, Any, Final, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
@@ -380,7 +380,6 @@ _COMPRESSED: Final = frozenset({".gz", ".zst", ".bz2", ".xz"})
 _PAGES: Final = frozenset({".html", ".htm", ".xhtml"})
 _TAR_MAGIC: Final = slice(257, 262)
 _BOM: Final = b"\xef\xbb\xbf"
-_LARGEST: Final = 1 << 28
 
 
 def document_form(path: Path, forced: str | None = None) -> str:
@@ -452,12 +451,7 @@ def _in_folder(path: Path, column: str | None, strict: bool) -> FoundStream:
     start = compressed.head(path)
     if _is_tar(start, path.name) or _ending(path.name) in _TABLE_ENDINGS or start.startswith(b"PAR1"):
         return file_documents(path, document_form(path), column, strict=strict)
-    return _texts(path, start, line_blocks(path, strict=strict))
-
-
-def _texts(path: Path, start: bytes, blocks: Iterable[LineBlock]) -> FoundStream:
-    """The documents of a text that is no table, which begins with some bytes."""
-    text = start.removeprefix(_BOM).decode("latin-1")
+    text, blocks = start.removeprefix(_BOM).decode("latin-1"), line_blocks(path, strict=strict)
     if formats.is_trec_document(text):
         return trec_records(path, blocks)
     if not is_html(text) and _ending(path.name) not in _PAGES:
@@ -466,39 +460,35 @@ def _texts(path: Path, start: bytes, blocks: Iterable[LineBlock]) -> FoundStream
 
 
 def _in_archive(path: Path, column: str | None, strict: bool) -> FoundStream:
-    """The members of a tar archive in its order; one that has to be opened as a file is copied out for that long."""
-    stream = cast(io.RawIOBase, io.BufferedReader(_Chunks(compressed.chunks(path))))
+    """The members of a tar archive in its order; each is copied out for as long as it is read."""
     try:
-        with tarfile.open(fileobj=stream, mode="r|", encoding="utf-8", errors="replace") as archive:
+        with (
+            tempfile.TemporaryDirectory(prefix="truerank-") as folder,
+            compressed.plain_file(path) as plain,
+            tarfile.open(plain, "r:", encoding="utf-8", errors="replace") as archive,
+        ):
             for member in archive:
                 name = PurePosixPath(member.name)
-                if not member.isfile() or any(part.startswith(".") and part != "." for part in name.parts):
-                    continue
-                content = cast(io.BufferedReader, archive.extractfile(member))
-                yield from _member(path / name, content, member.size, column, strict)
-    except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:  # broken heads, deep nests
+                if member.isfile() and not any(part.startswith(".") and part != "." for part in name.parts):
+                    content, copy = cast(IO[bytes], archive.extractfile(member)), Path(folder) / name.name
+                    yield from _member(path / name, content, copy, column, strict)
+                    copy.unlink()
+    except (tarfile.TarError, OSError, ValueError, OverflowError, RecursionError) as error:  # broken heads, deep nests
         raise InputError(f"a broken tar archive ({error})", "download or copy it again", where=path) from error
 
 
-def _member(path: Path, content: io.BufferedReader, size: int, column: str | None, strict: bool) -> FoundStream:
-    endings = {_ending(path.name), Path(path.name).suffix.lower()}
-    if endings & (_TABLE_ENDINGS | _COMPRESSED) or size > _LARGEST:
-        with tempfile.TemporaryDirectory(prefix="truerank-") as folder:
-            copy = Path(folder) / path.name
-            try:
-                with copy.open("wb") as target:
-                    while piece := content.read(1 << 20):
-                        target.write(piece)
-            except OSError as error:
-                fault = f"cannot be copied out of its archive ({error.strerror or error})"
-                raise InputError(
-                    fault, "set TMPDIR to a folder with room, or unpack the archive", where=path
-                ) from error
-            for found in _in_folder(copy, column, strict):
-                yield found if isinstance(found, int) else found._replace(where=path)
-        return
-    data = content.read().removeprefix(_BOM)
-    yield from _texts(path, data[: compressed.HEAD_SIZE], [block_of(1, data, path, strict=strict)])
+def _member(path: Path, content: IO[bytes], copy: Path, column: str | None, strict: bool) -> FoundStream:
+    try:
+        with copy.open("wb") as target:
+            shutil.copyfileobj(content, target, 1 << 20)
+    except OSError as error:
+        fault = f"cannot be copied out of its archive ({error.strerror or error})"
+        raise InputError(fault, "set TMPDIR to a folder with room, or unpack the archive", where=path) from error
+    try:
+        for found in _in_folder(copy, column, strict):
+            yield found if isinstance(found, int) else found._replace(where=path)
+    except InputError as error:
+        raise InputError(error.fault, error.remedy, where=path, line=error.line) from error
 
 
 def _page(path: Path, blocks: Iterable[LineBlock]) -> FoundDocument:
@@ -525,38 +515,6 @@ def _stem(name: str) -> str:
     if path.suffix.lower() in _COMPRESSED:
         path = PurePosixPath(path.stem)
     return path.stem or name
-
-
-_READS_AT_END: Final = 64
-
-
-class _Chunks(io.RawIOBase):
-    """Pieces of bytes as a stream that can only be read forward."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self._held = b""
-        self._ended = 0
-
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Fills as much of the buffer as the next piece does."""
-        while not self._held:
-            piece = next(self._pieces, None)
-            if piece is None:
-                # tarfile passes over a member block by block, past the end too, and a head may claim 2^60 bytes.
-                self._ended += 1
-                if self._ended > _READS_AT_END:
-                    raise tarfile.ReadError("unexpected end of data")
-                return 0
-            self._held = piece
-        size = min(len(buffer), len(self._held))
-        buffer[:size] = self._held[:size]
-        self._held = self._held[size:]
-        return size
 
 
 _BEGIN: Final = re.compile(r"<doc\b[^>]*>", re.IGNORECASE)

@@ -522,7 +522,7 @@ class ExampleSource(StreamedSource):
             raise InputError(fault, "name another split, or give a file of examples", where=self.spec.location)
         return [formats.queries_file(path), *filter(None, [formats.corpus_file(path)]), judgments]
 
-    def _reading(self) -> dict[str, str | None]:
+    def _settings(self) -> dict[str, str | None]:
         return {"roles": str(self.roles), **self.texts.fingerprints()}
 
 

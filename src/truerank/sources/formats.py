@@ -58,13 +58,12 @@ def detect(path: Path, forced: str | None = None) -> str:
     name = PurePath(path.name.lower())
     while name.suffix in _COMPRESSED_ENDINGS:
         name = name.with_suffix("")
-    ending = name.suffix
-    if ending and ending not in _KNOWN_ENDINGS and ending[1:] in SOURCES:
+    if (ending := name.suffix) and ending not in _KNOWN_ENDINGS and ending[1:] in SOURCES:
         return ending[1:]
     refuse_binary(start, path)
     if ending in _BY_ENDING:
         return _BY_ENDING[ending]
-    form = _by_content(_text(start), ending)
+    form = _by_content(start.decode("utf-8-sig", "replace"), ending)
     return "trec" if form in ("lines", "tsv") and ".trec" in path.name.lower() else form
 
 
@@ -90,13 +89,6 @@ def refuse_binary(start: bytes, path: Path) -> None:
     controls = len(start) - len(start.translate(None, _CONTROL))
     if controls >= _FEW_CONTROLS and controls * 20 > len(start):
         raise InputError("binary data, not text", "give a text or Parquet file", where=path, line=1)
-
-
-def _text(start: bytes) -> str:
-    try:
-        return start.decode("utf-8-sig", errors="strict")
-    except UnicodeDecodeError:
-        return start.decode("latin-1").removeprefix("ï»¿")
 
 
 def _by_content(text: str, ending: str) -> str:
@@ -150,11 +142,9 @@ def corpus_file(folder: Path, *, missing_ok: bool = False) -> Path | None:
 
 def queries_file(folder: Path) -> Path:
     """The queries of a BEIR folder."""
-    found = _first(folder / "queries.jsonl")
-    if found is None:
-        raise InputError(
-            "no BEIR folder: there is no queries.jsonl in it", "give a file in it, or a BEIR folder", where=folder
-        )
+    if (found := _first(folder / "queries.jsonl")) is None:
+        fault = "no BEIR folder: there is no queries.jsonl in it"
+        raise InputError(fault, "give a file in it, or a BEIR folder", where=folder)
     return found
 
 
@@ -168,6 +158,5 @@ def _first(path: Path) -> Path | None:
     try:
         return next((candidate for candidate in candidates if candidate.is_file()), None)
     except OSError as error:
-        raise InputError(
-            "no permission to look into it", "change the permissions, or copy it", where=path.parent
-        ) from error
+        remedy = "change the permissions, or copy it"
+        raise InputError("no permission to look into it", remedy, where=path.parent) from error

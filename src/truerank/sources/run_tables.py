@@ -6,7 +6,7 @@ import functools
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from truerank.arrays import Floats
 from truerank.errors import InputError, OptionError
-from truerank.sources import compressed, formats, grammar, irds, open_queries, read_qrels_frame, read_topics
+from truerank.sources import compressed, formats, grammar, irds, open_queries, read_qrels_frame
 from truerank.sources.documents import open_documents
 from truerank.sources.rows import Row, rows
 
@@ -92,31 +92,37 @@ class RowFilter:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What tables say about runs, and how many runs each names.
+    """What tables say about runs.
 
     Attributes:
         runs: by name, in the order of the tables.
-        counts: how many runs each table names, by the table's name.
     """
 
     runs: Mapping[str, RunInfo] = field(default_factory=dict)
-    counts: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, run: str) -> RunInfo:
         """What is known about a run, perhaps nothing but its name."""
         return self.runs.get(run, RunInfo(run))
 
-    def with_table(self, other: Metadata, path: str | Path) -> Metadata:
-        """Completed by what a later table says.
+    def completed(self, read: Mapping[str, RunInfo], path: str | Path) -> Metadata:
+        """Completed by what a later table says of runs.
 
         Raises:
             InputError: that table describes a run otherwise.
         """
-        return _completed(self, other.runs, path)
+        runs = dict(self.runs)
+        for run, new in read.items():
+            old = self.of(run)
+            for part, before, now in zip(RunInfo._fields, old, new, strict=True):
+                if before and now and before != now:
+                    fault = f"the {part} of the run '{run}' is '{now}' here and '{before}' in an earlier table"
+                    raise InputError(fault, "correct one of them", where=path)
+            runs[run] = RunInfo(*(now or before for before, now in zip(old, new, strict=True)))
+        return Metadata(runs)
 
     def without(self, runs: Collection[str]) -> Metadata:
         """The same without these runs."""
-        return replace(self, runs={name: info for name, info in self.runs.items() if name not in runs})
+        return Metadata({name: info for name, info in self.runs.items() if name not in runs})
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,14 +133,14 @@ class MeansTable:
         runs: their names in the order of the table.
         measures: as `measure_name` spells them.
         values: shape (runs, measures), NaN where the cell is empty.
-        metadata: what the same table says about its runs.
+        infos: what the same table says about its runs.
     """
 
     name: str
     runs: tuple[str, ...]
     measures: tuple[str, ...]
     values: Floats
-    metadata: Metadata
+    infos: Mapping[str, RunInfo]
 
 
 def read_metadata(paths: Sequence[str | Path], selection: RowFilter) -> Metadata:
@@ -153,7 +159,7 @@ def read_metadata(paths: Sequence[str | Path], selection: RowFilter) -> Metadata
             if run in read:
                 raise InputError(f"the run '{run}' appears twice", "remove one row", where=path, line=row.line)
             read[run] = _info(run, values, path, row.line)
-        found = _completed(found, read, path)
+        found = found.completed(read, path)
     return found
 
 
@@ -175,7 +181,18 @@ def read_means(path: str | Path, selection: RowFilter) -> MeansTable:
         if selection.conditions:
             raise InputError("no row is left", "check `where`", where=path)
         raise InputError("no row in it", "give a table with a header and one row per run", where=path)
-    return (_long_means if long else _wide_means)(path, taken)
+    cells: dict[tuple[str, str], float] = {}
+    infos: dict[str, RunInfo] = {}
+    for (row, values, run), measure, column, value in (_long_cells if long else _wide_cells)(path, taken):
+        if (run, measure) in cells:
+            fault, remedy = f"the {measure} of the run '{run}' appears twice", "remove one row, or choose with `where`"
+            raise InputError(fault, remedy, where=path, line=row.line)
+        cells[run, measure] = _number(value, column, path, row.line)
+        if run not in infos:
+            infos[run] = _info(run, values, path, row.line)
+    measures = tuple(dict.fromkeys(measure for _, measure in cells))
+    means = np.array([[cells.get((run, measure), math.nan) for measure in measures] for run in infos])
+    return MeansTable(grammar.parse(str(path)).name, tuple(infos), measures, means, infos)
 
 
 @functools.cache
@@ -204,6 +221,10 @@ class _Taken(NamedTuple):
     row: Row
     values: dict[str, Any]
     run: str
+
+
+#: A row, the measure of one of its scores, the column of that, and what stands there.
+_Cell = tuple[_Taken, str, str, Any]
 
 
 def _one_trec_measure(name: str) -> Any:
@@ -263,39 +284,13 @@ def _info(run: str, values: Mapping[str, Any], path: str | Path, line: int) -> R
     return RunInfo(run, stated(_GROUP), known, stated(_CATEGORY))
 
 
-def _completed(known: Metadata, read: Mapping[str, RunInfo], path: str | Path) -> Metadata:
-    runs = dict(known.runs)
-    for run, new in read.items():
-        old = runs.get(run, RunInfo(run))
-        for part in ("group", "subtask", "category"):
-            before, now = getattr(old, part), getattr(new, part)
-            if before and now and before != now:
-                raise InputError(
-                    f"the {part} of the run '{run}' is '{now}' here and '{before}' in an earlier table",
-                    "correct one of them",
-                    where=path,
-                )
-        merged = {part: getattr(old, part) or getattr(new, part) for part in ("group", "subtask", "category")}
-        runs[run] = old._replace(**merged)
-    return replace(known, runs=runs, counts={**known.counts, grammar.parse(str(path)).name: len(read)})
-
-
-def _wide_means(path: str | Path, taken: Sequence[_Taken]) -> MeansTable:
-    columns = _measure_columns([row for row, _, _ in taken])
+def _wide_cells(path: str | Path, taken: Sequence[_Taken]) -> Iterator[_Cell]:
+    columns = _measure_columns([one.row for one in taken])
     if not columns:
-        raise InputError(
-            "no column of scores", "name columns by measures, such as nDCG@10", where=path, line=taken[0].row.line
-        )
-    infos: dict[str, RunInfo] = {}
-    values = np.full((len(taken), len(columns)), np.nan)
-    for number, (row, keyed, run) in enumerate(taken):
-        if run in infos:
-            raise InputError(f"the run '{run}' appears twice", "remove one row", where=path, line=row.line)
-        infos[run] = _info(run, keyed, path, row.line)
-        for position, column in enumerate(columns.values()):
-            values[number, position] = _number(row.values.get(column), column, path, row.line)
-    metadata = _completed(Metadata(), infos, path)
-    return MeansTable(grammar.parse(str(path)).name, tuple(infos), tuple(columns), values, metadata)
+        remedy = "name columns by measures, such as nDCG@10"
+        raise InputError("no column of scores", remedy, where=path, line=taken[0].row.line)
+    for one in taken:
+        yield from ((one, measure, column, one.row.values.get(column)) for measure, column in columns.items())
 
 
 def _measure_columns(found: Sequence[Row]) -> dict[str, str]:
@@ -313,29 +308,13 @@ def _measure_columns(found: Sequence[Row]) -> dict[str, str]:
     return columns
 
 
-def _long_means(path: str | Path, taken: Sequence[_Taken]) -> MeansTable:
-    cells: dict[tuple[str, str], float] = {}
-    infos: dict[str, RunInfo] = {}
-    measures: dict[str, None] = {}
-    measure_column = next(name for name in _MEASURE if name in taken[0].values)
-    value_column = next(name for name in _VALUE if name in taken[0].values)
-    for row, keyed, run in taken:
-        given = _text(keyed.get(measure_column))
-        measure = measure_name(given) or given
-        if (run, measure) in cells:
-            raise InputError(
-                f"the {measure} of the run '{run}' appears twice",
-                "remove one row, or choose rows with `where`",
-                where=path,
-                line=row.line,
-            )
-        cells[run, measure] = _number(keyed.get(value_column), value_column, path, row.line)
-        measures[measure] = None
-        if run not in infos:
-            infos[run] = _info(run, keyed, path, row.line)
-    values = np.array([[cells.get((run, measure), math.nan) for measure in measures] for run in infos])
-    metadata = _completed(Metadata(), infos, path)
-    return MeansTable(grammar.parse(str(path)).name, tuple(infos), tuple(measures), values, metadata)
+def _long_cells(_: str | Path, taken: Sequence[_Taken]) -> Iterator[_Cell]:
+    measure_column, value_column = (
+        next(name for name in names if name in taken[0].values) for names in (_MEASURE, _VALUE)
+    )
+    for one in taken:
+        given = _text(one.values.get(measure_column))
+        yield one, measure_name(given) or given, value_column, one.values.get(value_column)
 
 
 def _number(value: Any, column: str, path: str | Path, line: int) -> float:
@@ -387,12 +366,20 @@ def file_statistics(spec: str, kind: Kind, description: str = "") -> FileStatist
     parsed = grammar.parse(spec)
     if parsed.scheme == "hf":
         raise InputError("files on Hugging Face are not counted", "give a file or an irds: id", where=spec)
-    described = description or kind.capitalize()
-    if parsed.scheme == "irds":
-        return FileStatistics(described, spec, kind, _irds_records(parsed.location, kind), None)
-    size = sum(path.stat().st_size for path in _files(parsed.path, kind))
-    records = {"collection": _documents, "queries": _queries, "qrels": _judgments}[kind](spec)
-    return FileStatistics(described, spec, kind, records, size)
+    irds_id = parsed.location if parsed.scheme == "irds" else None
+    size = sum(path.stat().st_size for path in _files(parsed.path, kind)) if irds_id is None else None
+    return FileStatistics(description or kind.capitalize(), spec, kind, _records(spec, kind, irds_id), size)
+
+
+def _records(spec: str, kind: Kind, irds_id: str | None) -> int:
+    if kind == "qrels":
+        return read_qrels_frame(spec).height
+    if kind == "collection" and irds_id is not None:
+        return irds.count_documents(irds_id)
+    source = open_queries(spec) if kind == "queries" else open_documents(spec, keep_empty=True)
+    for _ in source.batches():
+        pass
+    return source.counts.read
 
 
 def _files(path: Path, kind: Kind) -> Sequence[Path]:
@@ -405,32 +392,3 @@ def _files(path: Path, kind: Kind) -> Sequence[Path]:
     if not files:
         raise InputError("an empty folder", "give the folder or file that holds them", where=path)
     return files
-
-
-def _irds_records(dataset_id: str, kind: Kind) -> int:
-    if kind == "qrels":
-        return sum(1 for _ in irds.qrels(dataset_id))
-    if kind == "queries":
-        return sum(len(block.texts) for block in irds.queries(dataset_id))
-    return irds.count_documents(dataset_id)
-
-
-def _queries(spec: str) -> int:
-    parsed = grammar.parse(spec)
-    if formats.detect(parsed.path, parsed.format) in ("trec", "xml"):
-        return len(read_topics(spec).topics)
-    source = open_queries(spec)
-    for _ in source.batches():
-        pass
-    return source.counts.read
-
-
-def _judgments(spec: str) -> int:
-    return read_qrels_frame(spec).height
-
-
-def _documents(spec: str) -> int:
-    source = open_documents(spec, keep_empty=True)
-    for _ in source.batches():
-        pass
-    return source.counts.read

@@ -232,7 +232,7 @@ def _read(discarded: DiscardedQueries, progress: Progress) -> _Read:
             survived = one.survived if discarded.survival == "selected" else bool(one.answers)
             if not survived and (known is None or one.query_id in known):
                 annotations[one.query_id] = one
-        counts = source.counts
+        counts = source.log_counts
         inputs.append(input_of_log(dataset, source))
         wanted = [one for one in wanted or annotations if one in annotations]
     return _Read(wanted or [], annotations, dataset, counts, tuple(inputs))

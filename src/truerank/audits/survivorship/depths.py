@@ -243,7 +243,7 @@ def depth(
         repeated=collected.repeated,
         unplaced=collected.unplaced,
         unmapped=collected.unmapped,
-        counts=source.counts,
+        counts=source.log_counts,
         out=None if out is None else Path(out),
     )
     if out is not None:

@@ -428,7 +428,7 @@ def map(  # noqa: A001
     with started("survivorship map", inputs_of(docs=docs, later=later), {"options": options}, out) as job:
         result = _mapped(source, (docs, later), options, progress, job)
         job.read(input_of_log(name, source))
-        job.skipped = left_out(source.counts)
+        job.skipped = left_out(source.log_counts)
         publish(result, job)
     return result
 
@@ -463,7 +463,7 @@ def _mapped(
         lost=None if table is None else proportion(unplaced, len(survival)),
         table_counts={} if table is None else table.json(),
         later=loss,
-        counts=source.counts,
+        counts=source.log_counts,
         mapping=found.mapping(),
         survival=survival,
         duplicates=() if table is None else tuple(tuple(group) for group in table.groups()),

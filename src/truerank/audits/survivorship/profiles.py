@@ -425,7 +425,7 @@ class _Tally:
             for point in curve.points
         )
         discarded = proportion(self._discarded, self._total, confidence=resampling.confidence)
-        return Split(name, discarded, ranks, curve, log.counts)
+        return Split(name, discarded, ranks, curve, log.log_counts)
 
     def kinds(self, split: str) -> list[Kinds]:
         return [

@@ -66,7 +66,7 @@ def whole_numbers(given: str | Sequence[int], option: str) -> tuple[int, ...]:
 
 def input_of_log(name: str, log: AnnotationLog) -> Input:
     sha256 = log.fingerprint.removeprefix("sha256:").partition(";")[0]
-    return Input(name, log.spec.spec, "log", log.counts.read, sha256)
+    return Input(name, log.spec.spec, "log", log.log_counts.read, sha256)
 
 
 def left_out(counts: LogCounts) -> dict[str, int]:

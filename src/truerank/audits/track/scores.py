@@ -96,7 +96,7 @@ def from_tables(
     tables = [read_means(path, selection) for path in paths]
     known = metadata
     for table, path in zip(tables, paths, strict=True):
-        known = known.with_table(table.metadata, path)
+        known = known.completed(table.infos, path)
     known = known.without(selection.excluded)
     wanted = {measure_name(name) or name for name in measures}
     runs = list(dict.fromkeys(run for table in tables for run in table.runs if run not in selection.excluded))
