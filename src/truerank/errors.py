@@ -102,7 +102,8 @@ class TwoReadingsError(InputError):
 
     def __init__(self, fault: str, choices: tuple[str, ...], where: str | Path) -> None:
         shown = [f'"{choice}"' if " " in choice else choice for choice in choices[:3]]
-        super().__init__(fault, f"say which: --columns {', or '.join(shown)}", where=where)
+        lead = "say which" if len(choices) > 1 else f"if it is the {choices[0].partition('=')[0]}, say so"
+        super().__init__(fault, f"{lead}: --columns {', or '.join(shown)}", where=where)
         self.choices = choices
 
 

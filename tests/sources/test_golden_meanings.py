@@ -146,7 +146,7 @@ def test_systems_that_are_called_after_what_they_lower() -> None:
     ranks = {"question": QUESTIONS, "rank_old": [1, 90, 3, 4, 1, 2, 7, 30], "rank_new": [1, 2, 3, 4, 1, 2, 7, 3]}
     assert read_golden(ranks).scores["old"]["value"].to_list()[1] == -90
     hits = {"question": QUESTIONS, "first_hit_rank_old": [1, 2, 3, 4, 1, 2, 7, 3], "first_hit_rank_new": [1] * 7 + [""]}
-    with pytest.raises(InputError, match="1 ranks are missing"):
+    with pytest.raises(InputError, match="1 rank missing"):
         read_golden(hits)
 
 
@@ -291,4 +291,4 @@ def test_columns_that_tell_rows_of_a_question_apart(name: str) -> None:
 def test_means_above_or_below_the_questions_are_left_out() -> None:
     table = {"question": ["Average", *QUESTIONS, "mean"], **{name: [0.5, *own, 0.5] for name, own in SCORES.items()}}
     found = read_golden(table)
-    assert len(found.questions) == 8 and "rows of means at both ends are left out ('Average', 'mean')" in found.remarks
+    assert len(found.questions) == 8 and "2 rows of means are left out ('Average', 'mean')" in found.remarks

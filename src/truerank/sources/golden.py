@@ -45,7 +45,6 @@ from truerank.sources.golden_scores import direction, scale_fault
 from truerank.sources.golden_shapes import shaped
 from truerank.sources.golden_words import LOWER, words_of
 from truerank.sources.qrels import QREL_SCHEMA
-from truerank.sources.tool_results import SUMMARY_TOPICS, measure_name
 from truerank.text.normalising import spoken
 from truerank.text.printable import counted
 
@@ -116,11 +115,9 @@ def read_golden(
         measure: whose scores count, where a column names several measures.
     """
     table = source if isinstance(source, GoldenRows) else opened_rows(source)
-    table, chosen = shaped(table, columns)
+    table, chosen = shaped(table, columns, measure)
     table = divided(table, chosen)
     roles = roles_of(table, chosen)
-    if roles.measure is not None:
-        table = _of_measure(table, roles, measure)
     known = {"expected", "retrieved"} <= set(chosen)
     found = _scored(table, roles) if roles.is_scores else _retrieved(table, roles, known=known)
     return replace(found, path=str(table.where) if isinstance(table.where, Path) else "")
@@ -244,30 +241,6 @@ def _check_expected(first: pl.DataFrame, other: pl.DataFrame, name: str, texts: 
         topic, doc = unlike[0][:2]
         fault = f"question '{texts[topic] or topic}' expects '{doc}' in one file only"
         raise InputError(fault, "give each question the same expected documents in all files", where=name)
-
-
-def _of_measure(table: GoldenRows, roles: GoldenRoles, measure: str) -> GoldenRows:
-    """The rows of one measure, without those of means over all topics."""
-    column, topics = roles.measure or "", roles.identifier or roles.question or ""
-    rows = [
-        (row, line, str(row[column]).strip())
-        for row, line in zip(table.rows, table.lines, strict=True)
-        if str(row.get(topics)).strip().lower() not in SUMMARY_TOPICS and not is_empty(row.get(column))
-    ]
-    known = list(dict.fromkeys(name for _, _, name in rows))
-    wanted = [name for name in known if len(known) == 1 or name == measure]
-    wanted = wanted or [name for name in known if measure_name(name) == measure_name(measure)]
-    if len(wanted) != 1:
-        fault = f"scores of {len(known)} measures ({first_names(known)}), and {measure or 'none'} was asked for"
-        raise table.fault(fault, f"choose one: --measure {known[0]}" if known else "give scores of topics")
-    chosen = [(row, line) for row, line, name in rows if name == wanted[0]]
-    remark = f"{wanted[0]} is read; means over all topics, and {len(known) - 1} other measures, are left out"
-    return replace(
-        table,
-        rows=tuple(row for row, _ in chosen),
-        lines=tuple(line for _, line in chosen),
-        remarks=(*table.remarks, *([remark] if len(chosen) < len(table.rows) else [])),
-    )
 
 
 class _Questions:
@@ -642,10 +615,11 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     if (
         missing
         and sign < 0
-        and any("rank" in words_of(name or "") for name in (roles.score, *roles.retrieved.values()))
+        and (roles.rank or any("rank" in words_of(name or "") for name in (roles.score, *roles.retrieved.values())))
     ):
         remedy = "write a rank below the end of the lists, or give 1 / rank, and 0 for nothing"
-        raise table.fault(f"{sum(missing.values())} ranks are missing: nothing was found, or nothing asked", remedy)
+        many = counted(sum(missing.values()), "rank")
+        raise table.fault(f"{many} missing: nothing was found, or nothing asked", remedy)
     for system, count in missing.items():
         many = "1 score is" if count == 1 else f"{count} scores are"
         remarks[f"{system}: {many} missing; {_LEFT}"] += 1

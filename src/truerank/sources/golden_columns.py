@@ -76,6 +76,11 @@ def _is_text(table: GoldenRows, name: str) -> bool:
     return not is_numeric(table, name)
 
 
+def _is_question(table: GoldenRows, name: str) -> bool:
+    """Whether a column holds texts, or numbers of questions."""
+    return not is_numeric(table, name) or all(str(cell).strip().isdecimal() for cell in table.filled(name))
+
+
 #: What columns of each role are called, and what they hold; expected and retrieved ones are told beside each other.
 _ROLES: Final[Mapping[str, tuple[frozenset[str], Callable[[GoldenRows, str], bool]]]] = {
     "system": (SYSTEM, _groups),
@@ -84,7 +89,7 @@ _ROLES: Final[Mapping[str, tuple[frozenset[str], Callable[[GoldenRows, str], boo
     "rank": (RANK, is_numeric),
     "document": (DOCUMENT, lambda table, name: not is_lists(table, name)),
     "grade": (GRADE | LABEL, is_numeric),
-    "question": (QUESTION, _is_text),
+    "question": (QUESTION, _is_question),
     "id": (ID, _any),
     "score": (SCORE | SCORES, lambda table, name: is_scored(table, name) and not is_lists(table, name)),
 }
@@ -92,9 +97,10 @@ _ROLES: Final[Mapping[str, tuple[frozenset[str], Callable[[GoldenRows, str], boo
 
 def _ruled_out(chosen: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
     """The roles for which named columns leave no room."""
-    several = max(len(chosen.get(role, ())) for role in ("retrieved", "score")) > 1
+    several = max(len(chosen.get(role, ())) for role in ("retrieved", "score", "rank")) > 1
     lists = {"document", "grade"} if "retrieved" in chosen else set[str]()
-    scores = {"expected"} if "score" in chosen and not {"retrieved", "document"} & set(chosen) else set[str]()
+    scored = {"score", "rank"} & set(chosen) and not {"retrieved", "document"} & set(chosen)
+    scores = {"expected"} if scored else set[str]()
     return frozenset((lists | scores | ({"system"} if several else set())) - set(chosen))
 
 
@@ -153,7 +159,7 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
         if "score" not in chosen and rank is None and found.score is not None:
             check_places(table, found)
         return found
-    if "score" in chosen and not {"retrieved", "expected"} & set(chosen):
+    if {"score", "rank"} & set(chosen) and not {"retrieved", "expected"} & set(chosen):
         return score_roles(table, [name for name in names if name not in taken], chosen, replace(found, expected=None))
     retrieved, scores = _systems(table, names, taken, chosen, expected)
     if retrieved and expected is None:

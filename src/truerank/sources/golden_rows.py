@@ -38,6 +38,8 @@ _COUNT: Final = re.compile(r"\(\d+ rows?\)")
 _ARRAY: Final = re.compile(r"\{([^{}:]*)\}")
 #: The most cells of a title.
 _TITLE: Final = 2
+#: A word.
+_LETTERS: Final = re.compile(r"[^\W\d_]{2}")
 #: Letters of Japanese, and their least share of a text's letters beyond ASCII.
 _KANA: Final = re.compile("[\u3041-\u30fa]")
 _FEWEST_KANA: Final = 0.1
@@ -45,10 +47,12 @@ _FEWEST_KANA: Final = 0.1
 _LOOKED_AT: Final = 200
 #: A share of rows that counts as all but a few.
 _NEARLY_ALL: Final = 0.8
-#: What a row is called that holds no question.
+#: What a row is called that holds no question, and what may stand beside that.
 _SUMMARIES: Final = frozenset(
-    "mean average avg std stdev sd median mittelwert durchschnitt moyenne promedio media overall total".split()
+    "mean average avg std stdev sd median mittelwert durchschnitt moyenne promedio media overall total all sum summary "
+    "aggregate aggregated rata gesamt macro micro".split()
 )
+_OF_ALL: Final = frozenset("score scores over queries questions topics of value results weighted".split())
 #: A list of questions beside other lists of its length: columns.
 _ASKED: Final = frozenset("question query questions queries user_input prompt".split())
 #: Objects of JSON within objects that are looked through for rows.
@@ -123,21 +127,47 @@ def of_rows(
     names = tuple(dict.fromkeys(str(key) for row in rows for key in row))
     if not rows:
         raise InputError("a table without rows", "give one with a row for each question", where=where)
-    means = [_is_summary(row) for row in rows]
-    last = max((place + 1 for place, mean in enumerate(means) if not mean), default=1)
-    first = min(means.index(False), last - 1) if False in means else 0
-    if summaries := [*rows[:first], *rows[last:]]:
-        left = first_names([str(next(iter(row.values()))) for row in summaries], quoted=True)
-        where_left = "at the end" if not first else "at the beginning" if last == len(rows) else "at both ends"
-        remarks = (*remarks, f"rows of means {where_left} are left out ({left})")
-    return GoldenRows(name, where, names, tuple(rows[first:last]), tuple(islice(lines, first, last)), remarks)
+    if not (left := _summaries(rows, names)):
+        return GoldenRows(name, where, names, tuple(rows), tuple(islice(lines, len(rows))), remarks)
+    kept = [(row, line) for at, (row, line) in enumerate(zip(rows, lines, strict=False)) if at not in left]
+    many = f"{len(left)} rows of means are" if len(left) > 1 else "1 row of means is"
+    remarks = (*remarks, f"{many} left out ({first_names(dict.fromkeys(left.values()), quoted=True)})")
+    return GoldenRows(name, where, names, tuple(row for row, _ in kept), tuple(line for _, line in kept), remarks)
 
 
-def _is_summary(row: Mapping[str, Any]) -> bool:
-    """Whether a row is called mean, and holds nothing else than numbers."""
-    cells = [cell for cell in row.values() if not is_empty(cell)]
-    first = " ".join(str(cells[0]).split()).strip(":. ").casefold() if cells else ""
-    return first in _SUMMARIES and not any(re.search(r"[^\W\d_]{2}", str(cell)) for cell in cells[1:])
+def _summaries(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[int, str]:
+    """The rows that are called mean or total where others have the id of a question, and what each is called.
+
+    They say nothing that other rows do not, beside their numbers. Where no column is called so, or where questions are
+    single words, only rows at the ends of a table that hold nothing but numbers are means.
+    """
+    found: dict[int, str] = {}
+    ids, texts = ([one for one in names if _is_called(one, known)] for known in (ID, QUESTION))
+    for name in ids or texts or names[:1]:
+        cells = [" ".join(str(row.get(name, "")).split()).strip(":. ") for row in rows]
+        marked = {at for at, cell in enumerate(cells) if _is_summary(cell)}
+        if not marked:
+            continue
+        free = [at for at in range(len(rows)) if at not in marked]
+        told = sum(bool(re.search(r"\d", cells[at])) or len(cells[at].split()) > _TITLE for at in free)
+        every = ({str(cell) for key, cell in row.items() if key != name} for row in rows)
+        words = [{cell for cell in own if _LETTERS.search(cell)} for own in every]
+        if (ids or texts) and 2 * told > len(free):
+            usual = set[str]().union(*(words[at] for at in free))
+            found |= {at: cells[at] for at in marked if words[at] <= usual}
+        elif free and len({cells[at].casefold() for at in marked}) == len(marked):
+            found |= {at: cells[at] for at in marked if not words[at] and not free[0] < at < free[-1]}
+    return found
+
+
+def _is_called(name: str, known: frozenset[str]) -> bool:
+    words = set(words_of(name))
+    return bool(words & known) and not words & SYSTEM
+
+
+def _is_summary(cell: str) -> bool:
+    words = set(words_of(cell))
+    return bool(words & _SUMMARIES) and words <= _SUMMARIES | _OF_ALL
 
 
 def _file(path: Path) -> GoldenRows:

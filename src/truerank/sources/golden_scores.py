@@ -16,12 +16,13 @@ from truerank.sources.golden_words import (
     GROUPS,
     ID,
     LOWER,
-    MEASURE,
     QUESTION,
+    RAG_MEASURE,
     SCORE,
     SCORES,
     SECONDS,
     called,
+    is_measure,
     joined,
     lower_is_better,
     measure_in,
@@ -34,12 +35,7 @@ _CALLED: Final = frozenset(
     "rating ratings stars star points quality percent pct grade grades judge judgment punktzahl note nota puntos "
     "bewertung punkte".split()
 )
-_SIZES: Final = frozenset("len length size count chars words".split())
-#: Measures of programs that judge answers and contexts, such as Ragas and DeepEval.
-_RAG_MEASURE: Final = re.compile(
-    r"faithfulness|groundedness|answer_(relevancy|relevance|correctness|similarity)|semantic_similarity|"
-    r"context(ual)?_(precision|recall|relevancy|relevance|entity_recall)|factual_correctness|hallucination"
-)
+_SIZES: Final = frozenset("len length size num count chars words".split())
 #: A column whose largest value is so many times that of another one is of another measure.
 SCALE: Final = 10
 #: Numbers that programs write where there is no score: 99, -999. A score is so many by less than this chance.
@@ -53,6 +49,12 @@ def score_roles(
     table: GoldenRows, free: Sequence[str], chosen: Mapping[str, tuple[str, ...]], found: GoldenRoles
 ) -> GoldenRoles:
     """The roles of a score table: a column of numbers for each system, or one with the system beside it."""
+    turned = "rank" in chosen and "score" not in chosen
+    if turned:
+        chosen = {**chosen, "score": chosen["rank"]}
+    elif found.rank is not None and "score" not in chosen:
+        raise no_expected(table)  # ranks order results
+    found = replace(found, rank=chosen["rank"][0] if turned else None, score=None if turned else found.score)
     numbers, left = list(chosen.get("score", ())), tuple[str, ...]()
     if not numbers:
         numbers, left = _numbers(table, [name for name in free if is_scored(table, name)])
@@ -66,8 +68,6 @@ def score_roles(
     left = (*left, *refuse_marks(table, own, found.system, shown, asked="score" not in chosen))
     if found.system is not None:
         return replace(_by_system(table, free, numbers, chosen, found), left=left)
-    if found.rank is not None and "score" not in chosen:
-        raise no_expected(table)  # ranks order results
     if not numbers:
         fault = f"no results and no scores; there are {first_names(table.names, quoted=True)}"
         remedy = "name the columns: --columns question=…,expected=…,retrieved=…"
@@ -87,7 +87,7 @@ def score_roles(
     if "score" not in chosen:
         _check_scores(table, numbers)
     labels = _labels(numbers)
-    if isinstance(table.where, Path) and len(numbers) == 1 and joined(numbers[0]) in SCORE:
+    if isinstance(table.where, Path) and len(numbers) == 1 and (found.measure or is_measure(numbers[0])):
         labels = {table.where.stem: numbers[0]}  # a file for each system
     return replace(found, expected=None, score=None, retrieved=labels, is_scores=True, left=left)
 
@@ -126,7 +126,8 @@ def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[
         apart = lower or grouped or words & (_SIZES | _DERIVED) or name in _SIGNS or _is_counted(table, name)
         (left if apart or (joined(name) in ID and len(names) > 1) else kept).append(name)
     if not kept:
-        return list(names), ()
+        times = [name for name in names if lower_is_better(name) or SECONDS.search(name)]
+        return [name for name in times if "total" in words_of(name)] or times or list(names), ()
     return kept, ((f"not taken for scores: {first_names(left, quoted=True)}",) if left else ())
 
 
@@ -198,7 +199,7 @@ def failure_marks(values: Sequence[float]) -> tuple[frozenset[float], bool]:
 
 def check_judged_answers(table: GoldenRows, free: Sequence[str], expected: str | None, retrieved: str) -> None:
     """Asks where a table has results, and beside them what a program that judges answers made of them."""
-    scored = [name for name in free if _RAG_MEASURE.fullmatch("_".join(words_of(name)))]
+    scored = [name for name in free if RAG_MEASURE.fullmatch(joined(name))]
     if scored:
         fault = f"scores of a program that judges answers ({first_names(scored, quoted=True)}), or results to be scored"
         choices = (*(f"score={name}" for name in scored[:2]), f"expected={expected},retrieved={retrieved}")
@@ -218,7 +219,7 @@ def check_means(table: GoldenRows, head: str) -> None:
     asked = any(joined(name) in QUESTION | ID for name in table.names)
     if asked or not numbers or len(set(heads)) < len(heads):
         return
-    by_row = all(MEASURE.fullmatch(one) for one in heads)
+    by_row = all(map(is_measure, heads))
     if by_row or all(measure_in(name) for name in numbers):
         what = first_names(heads if by_row else numbers, quoted=True)
         fault = f"means over all questions ({what}), and no scores of single ones"
@@ -268,17 +269,16 @@ def _check_scores(table: GoldenRows, numbers: Sequence[str]) -> None:
     if all(map(lower_is_better, numbers)):
         return
     doubtful = [where, *filter(SECONDS.search, numbers)]
+    choices = tuple(f"{role}={'+'.join(numbers)}" for role in ("score", "rank"))
     if not plain and (len(doubtful) > 1 or lower_is_better(where)):
-        fault = f"'{doubtful[-1]}' is not called like a score: lower may be better"
-        raise table.fault(fault, "give scores of which the higher is better, or name them: --columns score=COLUMN")
+        raise NumbersError(f"two readings: '{doubtful[-1]}' is not called like a score: lower may be better", choices, table.where)
     named = words & (SCORE | SCORES | _CALLED) or any(measure_in(name) for name in (*numbers, where))
     cells = [cell for name in numbers for cell in table.filled(name) if not is_missing(cell)]
     values = [abs(number_of(cell) or 0.0) for cell in cells]
     largest = max(values, default=0.0)
     if not named and (largest > _HIGHEST_SCORE or (largest > 1 and all(value.is_integer() for value in values))):
-        chosen = "+".join(numbers)
         fault = f"{first_names(numbers, quoted=True)} with values up to {largest:g}: scores, or places, times or counts"
-        raise NumbersError(f"two readings: {fault}", (f"score={chosen}",), table.where)
+        raise NumbersError(f"two readings: {fault}, of which the lower is better", choices, table.where)
 
 
 def check_places(table: GoldenRows, found: GoldenRoles) -> None:
@@ -298,19 +298,24 @@ def check_places(table: GoldenRows, found: GoldenRoles) -> None:
 def _names_measures(table: GoldenRows, name: str) -> bool:
     """Whether the few values of a column name measures."""
     values = set(map(str, table.filled(name)))
-    return 1 < len(values) <= MOST_SYSTEMS and any(
-        MEASURE.fullmatch(one) or _RAG_MEASURE.fullmatch(one) for one in values
-    )
+    return 1 < len(values) <= MOST_SYSTEMS and any(map(is_measure, values))
 
 
 def _check_numbers(table: GoldenRows, numbers: Sequence[str], *, asked: bool) -> None:
     """Refuses columns that cannot be scores of one measure by several systems."""
-    remedy = f"choose those of one measure: --columns score={numbers[0]}+…"
-    if asked and len({measured(name) for name in numbers}) > 1:
-        remedy = f"choose one: --columns score={'+'.join(n for n in numbers if measured(n) == measured(numbers[0]))}"
-        raise table.fault(f"columns of several measures ({first_names(numbers, quoted=True)})", remedy)
+    groups: dict[str, list[str]] = {}
+    for name in numbers:
+        groups.setdefault(measured(name), []).append(name)
+    alone = any(map(is_measure, numbers))
+    if len(groups) > 1 and (asked or alone):
+        # Columns that are called after nothing but measures are those of one system.
+        parts = [[name] for name in sorted(numbers, key=lambda name: not measured(name))] if alone else groups.values()
+        fault = f"columns of several measures ({first_names(numbers, quoted=True)})"
+        raise table.two_readings(fault, tuple(f"score={'+'.join(part)}" for part in parts))
+    remedy = f"choose those of one measure: --columns score={'+'.join(numbers)}"
     for name in numbers:
         if len(table.filled(name)) * 2 < len(table.rows):
+            remedy = f"choose others: --columns score={'+'.join(other for other in numbers if other != name)}"
             raise table.fault(f"'{name}' has numbers in fewer than half of the rows: it is not a system", remedy)
     values = {name: [number_of(cell) or 0.0 for cell in table.filled(name)] for name in numbers}
     if fault := scale_fault(values, lower=all(map(lower_is_better, numbers))):
@@ -354,10 +359,14 @@ def direction(table: GoldenRows, found: GoldenRoles) -> str:
     """Which scores are better, where their names do not say that the higher are."""
     names = [found.score] if found.score is not None else list(found.retrieved.values())
     names += [str(table.cells(found.measure)[0])] if found.measure is not None else []
-    if all(map(lower_is_better, names)) or (found.measure and lower_is_better(str(table.cells(found.measure)[0]))):
+    if (
+        found.rank
+        or all(map(lower_is_better, names))
+        or (found.measure and lower_is_better(str(table.cells(found.measure)[0])))
+    ):
         return "lower is better: their sign is turned"
     known = any(measured(name) or set(words_of(name)) & (_CALLED | {"score", "scores"}) for name in names)
-    return "" if known or any(_RAG_MEASURE.fullmatch("_".join(words_of(name))) for name in names) else _HIGHER
+    return "" if known else _HIGHER
 
 
 _HIGHER: Final = "higher counts as better"
@@ -410,7 +419,7 @@ def group_of(cells: Sequence[str]) -> str:
     kinds: Mapping[str, Callable[[str], Any]] = {
         "dates": _DATE.fullmatch,
         "cut-offs": _CUT.fullmatch,
-        "measures": MEASURE.fullmatch,
+        "measures": is_measure,
         "languages": _LANGUAGES.__contains__,
         "data sets": lambda cell: "".join(words_of(cell)) in _DATA_SETS,
         "groups of questions": lambda cell: (

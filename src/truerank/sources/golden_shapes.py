@@ -20,7 +20,6 @@ from truerank.sources.golden_words import (
     PLACES,
     QUESTION,
     REFERENCE,
-    REPEAT,
     RETRIEVED,
     SCORE,
     SYSTEM,
@@ -29,14 +28,19 @@ from truerank.sources.golden_words import (
     joined,
     words_of,
 )
-from truerank.sources.tool_results import FORMS, NAMES_OF_MEASURES, ToolForm
+from truerank.sources.tool_results import FORMS, NAMES_OF_MEASURES, ToolForm, measure_name
 
 _NUMBERED: Final = re.compile(r"(.*?)[ _.-]?(\d{1,9})")
 _MEASURE: Final = re.compile(NAMES_OF_MEASURES.pattern.removesuffix("([@_(].*)?") + r"((?:_cut|_at)?[@_][\d.]+)?")
 
 
-def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenRows, dict[str, tuple[str, ...]]]:
-    """The table with a row for each question, or result, and the columns that were named, by role."""
+def shaped(
+    table: GoldenRows, columns: str | Mapping[str, str], measure: str | None = None
+) -> tuple[GoldenRows, dict[str, tuple[str, ...]]]:
+    """The table with a row for each question, or result, and the columns that were named, by role.
+
+    Of scores of several measures one is left, unless `measure` is None.
+    """
     table = unfolded(table)
     fitting = (one for one in FORMS if all(fnmatch.filter(table.names, name) for name in one.has.split()))
     form = next(fitting, ToolForm("", "", {}))
@@ -44,9 +48,10 @@ def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenR
     names = [name.strip() for part in named for name in part.partition("=")[2].split("+")]
     table = _with_nested(table, names)
     chosen = named_columns(columns, table)
-    if not _RESULTS & {*chosen, *form.roles} and (scored := [form.measures] if form.measures else _measures_in(table)):
-        table = _by_measure(table, scored)
-        form = form._replace(roles={**form.roles, "measure": "measure", "score": "score"})
+    free = not _RESULTS & {*chosen, *form.roles}
+    if measure is not None and free and (scored := [form.measures] if form.measures else _measures_in(table)):
+        table, wanted = _of_columns(table, scored, measure)
+        chosen |= {"measure": (wanted,), "score": (wanted,)}
     chosen = {**_of_form(table, form, chosen), **chosen}
     if form.tool:
         taken = {name for names in chosen.values() for name in names}
@@ -57,7 +62,12 @@ def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenR
     if len(several) > 1:
         table = _together(table, several)
         chosen["expected"] = ("+".join(several),)
-    return placed(turned(table, chosen), chosen), chosen
+    table = placed(turned(table, chosen), chosen)
+    named_so = [name for name in table.names if joined(name) in NAMED_MEASURE and not is_numeric(table, name)]
+    by_row = chosen.get("measure") or (tuple(named_so) if len(named_so) == 1 else ())
+    if measure is not None and by_row and by_row != chosen.get("score"):
+        table, chosen["measure"] = _of_rows(table, by_row[0], measure), by_row
+    return table, chosen
 
 
 _RESULTS: Final = frozenset(("expected", "retrieved", "document", "grade", "rank", "score", "scores"))
@@ -99,17 +109,47 @@ def _scores_in(cell: Any) -> dict[str, float]:
     return dict(value) if plain and any(NAMES_OF_MEASURES.fullmatch(str(name)) for name in value) else {}
 
 
-def _by_measure(table: GoldenRows, columns: Sequence[str]) -> GoldenRows:
-    """The table with a row for each score, of what names the question and the system."""
-    kept = [name for name in table.names if joined(name) in QUESTION | ID | SYSTEM | REPEAT]
-    rows, lines = [], []
-    for row, line in zip(table.rows, table.lines, strict=True):
-        scores = _scores_in(row.get(columns[0])) or {name: row[name] for name in columns if not is_empty(row.get(name))}
-        for measure, score in scores.items():
-            rows.append({name: row.get(name) for name in kept} | {"measure": measure, "score": score})
-            lines.append(line)
-    remark = f"scores by measure: {first_names(columns, quoted=True)}"
-    return of_rows(table.name, table.where, rows, lines, (*table.remarks, remark))
+def _of_columns(table: GoldenRows, columns: Sequence[str], measure: str) -> tuple[GoldenRows, str]:
+    """The table with the scores of one measure in a column that is called after it, and the name of that."""
+    plain = ({name: row.get(name) for name in columns} for row in table.rows)
+    scores = [_scores_in(own.get(columns[0])) or own for own in plain]
+    known = [
+        name
+        for name in dict.fromkeys(name for own in scores for name in own)
+        if name not in table.names or name in columns
+    ]
+    wanted = _one_measure(table, known, measure)
+    left = {*columns, *(name for name in table.names if joined(name) in DOCUMENT)}
+    rows = [
+        {name: cell for name, cell in row.items() if name not in left} | {wanted: own.get(wanted)}
+        for row, own in zip(table.rows, scores, strict=True)
+    ]
+    return of_rows(table.name, table.where, rows, table.lines, (*table.remarks, *_read(wanted, known))), wanted
+
+
+def _of_rows(table: GoldenRows, column: str, measure: str) -> GoldenRows:
+    """The rows of one measure, where a column names it."""
+    names = [str(cell).strip() for cell in table.cells(column)]
+    known = list(dict.fromkeys(name for name in names if not is_empty(name)))
+    wanted = _one_measure(table, known, measure)
+    rows = [row for row, name in zip(table.rows, names, strict=True) if name == wanted]
+    lines = [line for line, name in zip(table.lines, names, strict=True) if name == wanted]
+    return of_rows(table.name, table.where, rows, lines, (*table.remarks, *_read(wanted, known)))
+
+
+def _one_measure(table: GoldenRows, known: Sequence[str], measure: str) -> str:
+    wanted = [name for name in known if len(known) == 1 or name == measure]
+    wanted = wanted or [name for name in known if measure_name(name) == measure_name(measure)]
+    if len(wanted) != 1:
+        fault = f"scores of {len(known)} measures ({first_names(known)}), none of which is {measure or 'named'}"
+        shown = ", or ".join(f'"{name}"' if " " in name else name for name in known[:3])
+        raise table.fault(fault, f"choose one: --measure {shown}" if known else "give scores of topics")
+    return wanted[0]
+
+
+def _read(wanted: str, known: Sequence[str]) -> Iterable[str]:
+    if others := [name for name in known if name != wanted]:
+        yield f"{wanted} is read; other measures are left out: {first_names(others)}"
 
 
 def _with_nested(table: GoldenRows, names: Sequence[str]) -> GoldenRows:

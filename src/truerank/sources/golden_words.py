@@ -93,6 +93,11 @@ _TIME: Final = re.compile(
 )
 #: A letter that may stand for seconds.
 SECONDS: Final = re.compile(r"[_ (]s\)?$", re.IGNORECASE)
+#: Measures of programs that judge answers and contexts, such as Ragas and DeepEval.
+RAG_MEASURE: Final = re.compile(
+    r"faithfulness|groundedness|answer_(relevancy|relevance|correctness|similarity)|semantic_similarity|"
+    r"context(ual)?_(precision|recall|relevancy|relevance|entity_recall)|factual_correctness|hallucination"
+)
 #: What rows are called that hold means of many questions.
 GROUPS: Final = frozenset(
     "k depth cutoff cutoffs cut epoch epochs fold folds split splits step steps iteration date day week month quarter "
@@ -126,8 +131,8 @@ RETRIEVED: Final = frozenset(
 #: Columns of places are called so: hit1, rank_2.
 PLACES: Final = frozenset("hit rank place position match".split())
 MEASURE: Final = re.compile(
-    r"(n?dcg|recall|precision|mrr|rr|map|ap|hit(?:_?rate)?|success|f1|accuracy|acc|em|rouge|bleu|faithfulness|"
-    r"context_(?:recall|precision)|answer_relevancy|latency|cost)(?:[@_ ]?\d+)?",
+    r"(n?dcg|recall|precision|mrr|rr|map|ap|hit(?:_?rate)?|success|f1|accuracy|acc|em|rouge|bleu|latency|"
+    r"cost)(?:[@_ ]?\d+)?",
     re.IGNORECASE,
 )
 
@@ -135,7 +140,7 @@ MEASURE: Final = re.compile(
 def lower_is_better(name: str) -> bool:
     """Whether a name says that lower values are better: a time, a cost, a rank, an error."""
     words = set(words_of(name))
-    if words & _TURNED or measure_in(name) not in ("", "hit", "latency", "cost"):
+    if words & _TURNED or measure_in(name) not in ("", "hit", "latency", "cost", "hallucination"):
         return False
     return bool(words & LOWER) or _TIME.search(name) is not None
 
@@ -143,4 +148,11 @@ def lower_is_better(name: str) -> bool:
 def measure_in(name: str) -> str:
     """The measure that a column's name ends or begins with; empty for none."""
     parts = re.split(r"[\s_\-./:]+(?=\D)", name)
-    return next((part.lower() for part in parts if MEASURE.fullmatch(part)), "")
+    judged = RAG_MEASURE.search(joined(name))
+    return judged[0] if judged else next((part.lower() for part in parts if MEASURE.fullmatch(part)), "")
+
+
+def is_measure(name: str) -> bool:
+    """Whether a column's name is that of a measure or says score, and nothing else: it names no system."""
+    called_so = RAG_MEASURE.fullmatch(joined(name)) or joined(name) in SCORE
+    return bool(called_so) or MEASURE.fullmatch(re.sub(r"_at_(?=\d)", "@", name)) is not None
