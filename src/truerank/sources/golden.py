@@ -314,7 +314,7 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenT
                     )
                 lists[system][number] = found
     if texts:
-        expected = _matched(table, expected, lists, remarks)
+        expected = _matched(table, roles, expected, lists, remarks)
     expected, step = whole_grades(expected)
     remarks.update([step] if step else [])
     asked = {number for number in questions.texts if expected.get(number)}
@@ -450,6 +450,7 @@ def _plain(text: str) -> str:
 
 def _matched(
     table: GoldenRows,
+    roles: GoldenRoles,
     expected: Mapping[str, Mapping[str, float]],
     lists: Mapping[str, dict[str, list[Retrieved]]],
     remarks: Counter[str],
@@ -483,6 +484,9 @@ def _matched(
                 # Texts have no ids: each that holds an answer is that answer, whatever else a system cut around it.
                 _rename(lists, number, frozenset(own), name)
             found[number] |= dict.fromkeys(own if own and not plain else [name], grade)
+    if not equal and not inside:
+        fault = f"no text of '{roles.expected}' is a result, or within one"
+        raise table.fault(fault, "give the expected documents, or scores: --columns score=COLUMN")
     remarks[
         f"expected texts: {equal} equal to a document, {inside} contained in one, {lacking} in none (they count as not "
         "found)"

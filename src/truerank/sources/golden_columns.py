@@ -15,6 +15,7 @@ from truerank.sources.golden_cells import (
     TEXT_WORDS,
     is_lists,
     is_numeric,
+    is_prose,
     is_scored,
     items,
     lists_of,
@@ -422,7 +423,7 @@ def _check_left(table: GoldenRows, others: Sequence[str], lists: Sequence[str], 
     usual = min((mean(map(len, own)) for name in lists if (own := lists_of(table, name)) is not None), default=0)
     for name in (one for one in others if joined(one) not in ID):
         objects = any(isinstance(json_cell(cell), Mapping) for cell in table.filled(name))
-        apart = objects or set(words_of(name)) & (QUESTION | NOTES) or is_numeric(table, name) or _is_prose(table, name)
+        apart = objects or set(words_of(name)) & (QUESTION | NOTES) or is_numeric(table, name) or is_prose(table, name)
         own = None if apart else lists_of(table, name)
         listed = own is not None and (max(map(len, own)) > 1 or set(words_of(name)) & RETRIEVED)
         if own is not None and listed and usual > 1 and mean(map(len, own)) >= usual / 2:
@@ -454,12 +455,6 @@ def _labels(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _is_prose(table: GoldenRows, name: str) -> bool:
-    """Whether a column has an answer in words, which may hold the signs between ids."""
-    words = [len(str(cell).split()) for cell in table.filled(name)]
-    return bool(set(words_of(name)) & (ANSWER | GENERATED | REFERENCE)) and mean(words) >= 2 * TEXT_WORDS
-
-
 def _is_results(table: GoldenRows, name: str, known: frozenset[str]) -> bool:
     """Whether a column holds lists of results: by its name and its cells."""
     cells = table.filled(name)
@@ -467,7 +462,7 @@ def _is_results(table: GoldenRows, name: str, known: frozenset[str]) -> bool:
         return False
     if is_lists(table, name):
         return True
-    if _is_prose(table, name):
+    if is_prose(table, name):
         return False
     if not is_numeric(table, name):
         several = sum(any(sign in str(cell) for sign in (*SEPARATORS, " ")) for cell in cells)

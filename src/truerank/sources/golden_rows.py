@@ -276,6 +276,8 @@ def _records(value: Any, name: str, place: str = "") -> _Records:
         return found[0], (*found[1], *remarks)
     parts = list(value.values())
     if len(parts) > 1 and all(isinstance(one, Mapping) and one for one in parts):
+        if grouped := _by_system([{**one, "name": key} for key, one in value.items()]):
+            return grouped
         shared = set.intersection(*(set(one) for one in parts))
         if len(shared) * 2 > max(len(one) for one in parts):
             return _of_objects(value, len(parts), remarks)
@@ -298,8 +300,10 @@ def _by_system(records: Sequence[Mapping[str, Any]]) -> _Records | None:
         inner = [one.get(key) for one in records]
         if all(isinstance(own, list) and all(isinstance(x, Mapping) and asks(x) for x in own) for own in inner):
             names = [_system_of(one, str(number)) for number, one in enumerate(records, 1)]
-            rows = [{"system": name, **one} for name, own in zip(names, inner, strict=True) for one in own or ()]
-            return rows, (f"rows are those of '{key}' of each system",)
+            # Parts of a test set ask other questions.
+            what = "system" if len(inner) == 1 or _same_questions([own or [] for own in inner]) else "group"
+            rows = [{what: name, **one} for name, own in zip(names, inner, strict=True) for one in own or ()]
+            return rows, (f"rows are those of '{key}' of each {what}",)
     return None
 
 

@@ -271,7 +271,9 @@ def _check_scores(table: GoldenRows, numbers: Sequence[str]) -> None:
     doubtful = [where, *filter(SECONDS.search, numbers)]
     choices = tuple(f"{role}={'+'.join(numbers)}" for role in ("score", "rank"))
     if not plain and (len(doubtful) > 1 or lower_is_better(where)):
-        raise NumbersError(f"two readings: '{doubtful[-1]}' is not called like a score: lower may be better", choices, table.where)
+        raise NumbersError(
+            f"two readings: '{doubtful[-1]}' is not called like a score: lower may be better", choices, table.where
+        )
     named = words & (SCORE | SCORES | _CALLED) or any(measure_in(name) for name in (*numbers, where))
     cells = [cell for name in numbers for cell in table.filled(name) if not is_missing(cell)]
     values = [abs(number_of(cell) or 0.0) for cell in cells]

@@ -19,6 +19,7 @@ from truerank.sources.golden_words import (
     NAMED_MEASURE,
     PLACES,
     QUESTION,
+    RAG_MEASURE,
     REFERENCE,
     RETRIEVED,
     SCORE,
@@ -29,6 +30,7 @@ from truerank.sources.golden_words import (
     words_of,
 )
 from truerank.sources.tool_results import FORMS, NAMES_OF_MEASURES, ToolForm, measure_name
+from truerank.text.printable import counted
 
 _NUMBERED: Final = re.compile(r"(.*?)[ _.-]?(\d{1,9})")
 _MEASURE: Final = re.compile(NAMES_OF_MEASURES.pattern.removesuffix("([@_(].*)?") + r"((?:_cut|_at)?[@_][\d.]+)?")
@@ -95,9 +97,14 @@ def _measures_in(table: GoldenRows) -> list[str]:
         return []
     nested = [name for name in table.names if all(_scores_in(cell) for cell in table.filled(name) or ("",))]
     # What stands behind a measure and its cut-off names a system: ndcg@10_old.
-    single = [name for name in table.names if _MEASURE.fullmatch(name) and is_numeric(table, name)]
+    known = [name for name in table.names if _is_measure(name)]
+    single = [name for name in known if is_numeric(table, name)] if any(map(_MEASURE.fullmatch, known)) else []
     asked = any(joined(name) in QUESTION | ID for name in table.names)
     return nested if len(nested) == 1 else single if len(single) > 1 and asked else []
+
+
+def _is_measure(name: str) -> bool:
+    return bool(_MEASURE.fullmatch(name) or RAG_MEASURE.fullmatch(joined(name)))
 
 
 def _scores_in(cell: Any) -> dict[str, float]:
@@ -105,26 +112,32 @@ def _scores_in(cell: Any) -> dict[str, float]:
     value = json_cell(cell)
     if isinstance(value, list) and all(isinstance(one, Mapping) and "name" in one for one in value):
         return {str(one["name"]): one["score"] for one in value if not is_empty(one.get("score"))}
-    plain = isinstance(value, Mapping) and all(isinstance(one, int | float) or one is None for one in value.values())
-    return dict(value) if plain and any(NAMES_OF_MEASURES.fullmatch(str(name)) for name in value) else {}
+    if not isinstance(value, Mapping):
+        return {}
+    cells: dict[str, Any] = {
+        str(name): one.get("score") if isinstance(one, Mapping) else one for name, one in value.items()
+    }
+    plain = all(isinstance(one, int | float) or one is None for one in cells.values())
+    return cells if plain and any(map(_is_measure, cells)) else {}
 
 
 def _of_columns(table: GoldenRows, columns: Sequence[str], measure: str) -> tuple[GoldenRows, str]:
     """The table with the scores of one measure in a column that is called after it, and the name of that."""
     plain = ({name: row.get(name) for name in columns} for row in table.rows)
-    scores = [_scores_in(own.get(columns[0])) or own for own in plain]
-    known = [
-        name
-        for name in dict.fromkeys(name for own in scores for name in own)
-        if name not in table.names or name in columns
-    ]
+    scores = [_scores_in(own[columns[0]]) if len(columns) == 1 else own for own in plain]
+    known = [name for name in {name: 1 for own in scores for name in own} if name not in table.names or name in columns]
     wanted = _one_measure(table, known, measure)
     left = {*columns, *(name for name in table.names if joined(name) in DOCUMENT)}
-    rows = [
-        {name: cell for name, cell in row.items() if name not in left} | {wanted: own.get(wanted)}
-        for row, own in zip(table.rows, scores, strict=True)
-    ]
-    return of_rows(table.name, table.where, rows, table.lines, (*table.remarks, *_read(wanted, known))), wanted
+    asked = [name for name in table.names if joined(name) in QUESTION | ID]
+    rows, lines, lost = [], [], 0
+    for row, line, own in zip(table.rows, table.lines, scores, strict=True):
+        if all(map(is_empty, (*own.values(), *map(row.get, asked)))):
+            lost += 1
+            continue
+        rows.append({name: cell for name, cell in row.items() if name not in left} | {wanted: own.get(wanted)})
+        lines.append(line)
+    said = [f"left out: {counted(lost, 'row')} without a question and a score"] if lost else []
+    return of_rows(table.name, table.where, rows, lines, (*table.remarks, *said, *_read(wanted, known))), wanted
 
 
 def _of_rows(table: GoldenRows, column: str, measure: str) -> GoldenRows:
@@ -187,6 +200,7 @@ def _together(table: GoldenRows, names: Sequence[str]) -> GoldenRows:
 
 def unfolded(table: GoldenRows) -> GoldenRows:
     """Cells that hold one list for each system become columns: `retrieved: {a: [...], b: [...]}`."""
+    table = _systems_as_rows(table)
     rows = []
     for row in table.rows:
         flat: dict[str, Any] = {}
@@ -199,7 +213,11 @@ def unfolded(table: GoldenRows) -> GoldenRows:
                 # A request, with its text and what else was sent.
                 flat |= {str(key): value[key] for key in asked if isinstance(value[key], str) and key not in row}
                 continue
-            folded = isinstance(value, Mapping) and not any(key in value for key in (*KEYS, *INNER))
+            folded = (
+                isinstance(value, Mapping)
+                and not any(key in value for key in (*KEYS, *INNER))
+                and not _scores_in(value)
+            )
             if (
                 folded
                 and value
@@ -210,6 +228,38 @@ def unfolded(table: GoldenRows) -> GoldenRows:
                 flat[str(name)] = cell
         rows.append(flat)
     return of_rows(table.name, table.where, rows, table.lines, table.remarks)
+
+
+def _systems_as_rows(table: GoldenRows) -> GoldenRows:
+    """Columns with objects of the same keys, of which some have numbers, become a row for each system."""
+    objects = {name: [json_cell(cell) for cell in table.filled(name)] for name in table.names}
+    keys = {
+        name: frozenset(map(str, cells[0]))
+        for name, cells in objects.items()
+        if cells and all(isinstance(cell, Mapping) and cell for cell in cells)
+        if not {*cells[0]} & {*KEYS} and any(isinstance(one, int | float) for one in cells[0].values())
+    }
+    systems = [
+        name for name in keys if sum(2 * len(own & keys[name]) > len(own | keys[name]) for own in keys.values()) > 1
+    ]
+    if not systems:
+        return table
+    rows = [
+        {name: cell for name, cell in row.items() if name not in systems}
+        | {"system": system}
+        | dict(json_cell(row[system]))
+        for row in table.rows
+        for system in systems
+        if not is_empty(row.get(system))
+    ]
+    lines = [
+        line
+        for row, line in zip(table.rows, table.lines, strict=True)
+        for name in systems
+        if not is_empty(row.get(name))
+    ]
+    remark = f"systems are {first_names(systems, quoted=True)}, which have the same keys"
+    return of_rows(table.name, table.where, rows, lines, (*table.remarks, remark))
 
 
 def _has_results(value: Mapping[str, Any]) -> bool:
