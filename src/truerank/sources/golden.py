@@ -308,7 +308,7 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenT
                 if label in roles.scores:
                     found = _with_scores(found, cells.get(roles.scores[label]), table, row)
                 if number in lists[system] and lists[system][number] != found:
-                    fault = f"question {number} appears twice with other results of {system}"
+                    fault = f"'{questions.texts[number] or number}' appears twice with other results of {system}"
                     raise table.fault(
                         fault, "name the column of the system (--columns system=COLUMN), or of repeats", row
                     )

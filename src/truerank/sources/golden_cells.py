@@ -81,6 +81,11 @@ def is_scored(table: GoldenRows, name: str) -> bool:
     return is_numeric(table, name) or (len(numbers) >= MOST * len(cells) > 0 and plain)
 
 
+def is_whole(table: GoldenRows, name: str) -> bool:
+    """Whether a column holds whole numbers alone."""
+    return all((number_of(cell) or 0.0).is_integer() for cell in table.filled(name)) and is_numeric(table, name)
+
+
 def number_of(cell: Any) -> float | None:
     if isinstance(cell, bool):
         return float(cell)

@@ -17,6 +17,7 @@ from truerank.sources.golden_cells import (
     is_numeric,
     is_prose,
     is_scored,
+    is_whole,
     items,
     lists_of,
     mean,
@@ -331,6 +332,8 @@ def _repeats(table: GoldenRows, names: Sequence[str], taken: set[str]) -> bool:
 def _expected(table: GoldenRows, names: Sequence[str], taken: set[str]) -> str | None:
     """The column of expected answers: one that names documents before one that does not, and answers last."""
     tiers: list[list[str]] = [[], [], [], [], []]
+    # Beside fractions, a number of references is none of them.
+    shares = any(is_share(table, name) and not is_whole(table, name) for name in names)
     for name in names:
         words = set(words_of(name))
         if name in taken or words & RETRIEVED or words & SCORES:
@@ -344,6 +347,8 @@ def _expected(table: GoldenRows, names: Sequence[str], taken: set[str]) -> str |
             tiers[0].append(name)
         elif wanted or "truth" in words or words == {"qrels"} or (words == {"judgments"} and is_lists(table, name)):
             tiers[1].append(name)
+        elif shares and is_whole(table, name):
+            continue
         elif reference or (words & ANSWER and words & THING):
             tiers[2].append(name)
         elif words & ANSWER and not words & (GENERATED | {"response"}):
@@ -467,7 +472,8 @@ def _is_results(table: GoldenRows, name: str, known: frozenset[str]) -> bool:
     if not is_numeric(table, name):
         several = sum(any(sign in str(cell) for sign in (*SEPARATORS, " ")) for cell in cells)
         named = bool(set(words_of(name)) & RETRIEVED)
-        if named or vocabulary(table, name) & known:
+        known_so = vocabulary(table, name)
+        if known_so & known or (named and len(known_so) > 2 - bool(len(cells) < _FEWEST_ROWS)):
             return True
         return several >= MOST * len(cells) and len(vocabulary(table, name)) > 1 and not known
     return bool(known) and bool(vocabulary(table, name) & known)

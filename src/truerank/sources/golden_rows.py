@@ -145,7 +145,7 @@ def _summaries(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[
     ids, texts = ([one for one in names if _is_called(one, known)] for known in (ID, QUESTION))
     for name in ids or texts or names[:1]:
         cells = [" ".join(str(row.get(name, "")).split()).strip(":. ") for row in rows]
-        marked = {at for at, cell in enumerate(cells) if _is_summary(cell)}
+        marked = {at for at, cell in enumerate(cells) if is_summary(cell)}
         if not marked:
             continue
         free = [at for at in range(len(rows)) if at not in marked]
@@ -165,7 +165,8 @@ def _is_called(name: str, known: frozenset[str]) -> bool:
     return bool(words & known) and not words & SYSTEM
 
 
-def _is_summary(cell: str) -> bool:
+def is_summary(cell: str) -> bool:
+    """Whether something is called mean, total or all."""
     words = set(words_of(cell))
     return bool(words & _SUMMARIES) and words <= _SUMMARIES | _OF_ALL
 

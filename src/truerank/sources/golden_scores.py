@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from truerank.sources.golden_cells import TEXT_WORDS, is_missing, is_numeric, is_scored, number_of
+from truerank.sources.golden_cells import TEXT_WORDS, is_missing, is_numeric, is_scored, is_whole, number_of
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, HalfError, NumbersError, no_expected, only_one
-from truerank.sources.golden_rows import GoldenRows, first_names
+from truerank.sources.golden_rows import GoldenRows, first_names, is_summary, json_cell
 from truerank.sources.golden_words import (
     GROUPS,
     ID,
@@ -36,11 +36,17 @@ _CALLED: Final = frozenset(
     "bewertung punkte".split()
 )
 _SIZES: Final = frozenset("len length size num count chars words".split())
+#: Words of columns that say what a question is, and not how it was answered.
+_TRAITS: Final = frozenset("answerable unanswerable".split())
 #: A column whose largest value is so many times that of another one is of another measure.
 SCALE: Final = 10
 #: Numbers that programs write where there is no score: 99, -999. A score is so many by less than this chance.
 _MARK: Final = re.compile(r"-?9{2,}")
 _CHANCE: Final = 0.001
+#: What a column is called that says of how many questions a row is the mean.
+_COUNTS: Final = re.compile(
+    r"n|questions|queries|topics|(n|num|nb|number_of|count|total)_(q|questions|queries|topics|tests)"
+)
 #: Numbers above it, and whole numbers above 1, are asked about where nothing calls them scores.
 _HIGHEST_SCORE: Final = 2
 
@@ -104,7 +110,9 @@ def _by_system(
         fault = f"'{found.system}' names systems, or the runs of {first_names(numbers, quoted=True)}"
         choices = (f"score={'+'.join(numbers)},repeat={found.system}", *(f"score={name}" for name in numbers))
         raise table.two_readings(fault, choices)
-    score = found.score or only_one(table, numbers, "score")
+    # Shares with fractions are scores rather than counts are.
+    likely = sorted(numbers, key=lambda name: is_whole(table, name))
+    score = found.score or only_one(table, likely, "score")
     if score is None:
         fault = f"a column '{found.system}', and none with scores or results"
         raise HalfError(fault, "name it: --columns score=COLUMN", where=table.where)
@@ -123,11 +131,14 @@ def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[
         words = set(words_of(name))
         lower = lower_is_better(name) or SECONDS.search(name)
         grouped = words and words <= GROUPS
-        apart = lower or grouped or words & (_SIZES | _DERIVED) or name in _SIGNS or _is_counted(table, name)
+        # Beside numbers, yes and no are a score only where they are called so.
+        flags = not measured(name) and all(str(cell).strip().isalpha() for cell in table.filled(name))
+        apart = lower or grouped or words & (_SIZES | _DERIVED) or name in _SIGNS or flags or _is_counted(table, name)
         (left if apart or (joined(name) in ID and len(names) > 1) else kept).append(name)
     if not kept:
         times = [name for name in names if lower_is_better(name) or SECONDS.search(name)]
-        return [name for name in times if "total" in words_of(name)] or times or list(names), ()
+        others = [name for name in names if not set(words_of(name)) & _TRAITS]
+        return [name for name in times if "total" in words_of(name)] or times or others, ()
     return kept, ((f"not taken for scores: {first_names(left, quoted=True)}",) if left else ())
 
 
@@ -213,15 +224,20 @@ def _is_counted(table: GoldenRows, name: str) -> bool:
 
 
 def check_means(table: GoldenRows, head: str) -> None:
-    """Refuses a table with a row for each system, or measure, of numbers alone, of which each is that of a measure."""
+    """Refuses a table of means: of systems, or measures, also by groups, of counted questions, or in totals."""
     heads = [str(cell).strip() for cell in table.cells(head)]
     numbers = [name for name in table.names if name != head and is_numeric(table, name)]
-    asked = any(joined(name) in QUESTION | ID for name in table.names)
-    if asked or not numbers or len(set(heads)) < len(heads):
+    scored = [name for name in numbers if measure_in(name)]
+    rest = [name for name in numbers if name not in scored]
+    first = table.rows[0]
+    totals = [name for name in table.names if is_summary(name) and isinstance(json_cell(first.get(name)), Mapping)]
+    asked = any(joined(name) in QUESTION for name in table.names)
+    if asked or (any(joined(name) in ID for name in table.names) and not totals):
         return
-    by_row = all(map(is_measure, heads))
-    if by_row or all(measure_in(name) for name in numbers):
-        what = first_names(heads if by_row else numbers, quoted=True)
+    by_row = bool(head and numbers) and all(map(is_measure, heads))
+    grouped = all(set(words_of(name)) <= GROUPS for name in rest) and (rest or len(set(heads)) == len(heads))
+    if by_row or totals or (scored and ((head and grouped) or any(_COUNTS.fullmatch(joined(one)) for one in rest))):
+        what = first_names(heads if by_row else totals or scored, quoted=True)
         fault = f"means over all questions ({what}), and no scores of single ones"
         raise table.fault(fault, "give a row for each question: a mean does not say how much of it is chance")
 
@@ -255,7 +271,9 @@ def check_rows(
             same = len(set(map(frozenset, groups.values()))) <= len({row[1] for row in rows})
             other = "measure" if same else "document"
             choices[name] = ["repeat"] if is_numeric(table, name) else [other, "repeat"]
+    apart = [name for name in choices if len({*zip(rows, map(str, table.cells(name)), strict=True)}) == len(rows)]
     if choices:
+        choices = {name: choices[name] for name in apart or choices}
         what = "a question and a system" if found.system else "a question"
         fault = f"several rows of {what}, with {first_names(choices, quoted=True)}"
         raise table.two_readings(fault, tuple(f"{role}={name}" for name, own in choices.items() for role in own))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -201,6 +202,13 @@ def _together(table: GoldenRows, names: Sequence[str]) -> GoldenRows:
 def unfolded(table: GoldenRows) -> GoldenRows:
     """Cells that hold one list for each system become columns: `retrieved: {a: [...], b: [...]}`."""
     table = _systems_as_rows(table)
+    keys: dict[str, Counter[str]] = {name: Counter() for name in table.names}
+    for name in table.names:
+        keys[name].update(
+            str(key) for cell in map(json_cell, table.filled(name)) if isinstance(cell, Mapping) for key in cell
+        )
+    # Systems have a list in most rows; keys of few rows are documents.
+    own = {name for name, counts in keys.items() if 2 * max(counts.values(), default=0) >= len(table.filled(name))}
     rows = []
     for row in table.rows:
         flat: dict[str, Any] = {}
@@ -215,6 +223,7 @@ def unfolded(table: GoldenRows) -> GoldenRows:
                 continue
             folded = (
                 isinstance(value, Mapping)
+                and name in own
                 and not any(key in value for key in (*KEYS, *INNER))
                 and not _scores_in(value)
             )
@@ -272,11 +281,10 @@ def turned(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
     """A table with a row for each system and a column for each question, turned."""
     measures = [name for name in table.names if joined(name) in NAMED_MEASURE]
     heads = chosen.get("system") or tuple(name for name in table.names if joined(name) in SYSTEM)
-    if not heads and len(measures) == 1:
-        check_means(table, measures[0])
+    if not {"question", "id"} & set(chosen):
+        check_means(table, next((own[0] for own in (heads, measures) if len(own) == 1), ""))
     if len(heads) != 1:
         return table
-    check_means(table, heads[0])
     systems = [str(cell) for cell in table.cells(heads[0])]
     others = [name for name in table.names if name != heads[0]]
     plain = [name for name in others if joined(name) in QUESTION | ID | SCORE | DOCUMENT | RETRIEVED | GRADE]

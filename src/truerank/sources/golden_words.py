@@ -113,7 +113,9 @@ REPEAT: Final = frozenset(
 NAMED_MEASURE: Final = frozenset("measure metric metric_name measure_name".split())
 SCORE: Final = frozenset("score value metric_value result".split())
 SCORES: Final = frozenset("score scores similarity similarities distance distances cosine".split())
-WANTED: Final = frozenset("expected gold golden relevant positive positives target targets truth correct".split())
+WANTED: Final = frozenset(
+    "expected acceptable gold golden relevant positive positives target targets truth correct".split()
+)
 NOTES: Final = frozenset(
     "tag tags topic topics category categories keyword keywords note notes comment comments".split()
 )

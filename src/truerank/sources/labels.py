@@ -14,7 +14,7 @@ from truerank.sources import columns as names_of
 from truerank.sources import compressed, formats, grammar
 from truerank.sources.golden_cells import identifier_of
 from truerank.sources.golden_roles import named_columns
-from truerank.sources.golden_rows import GoldenRows, of_rows, opened_rows
+from truerank.sources.golden_rows import GoldenRows, first_names, of_rows, opened_rows
 from truerank.sources.golden_words import words_of
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.query_files import as_text, number_in, well_formed
@@ -99,6 +99,9 @@ def read_labels(spec: str | SourceSpec, columns: str = "") -> Iterator[Judgment]
     found = [None if len(raters) > 1 else _of_row(row, where) for row in read]
     if None in found and len(raters) < 2:
         raters = _raters(read)
+    if votes := {str(row.values.get(name)) for row in read for name in raters} & {"tie", *table.names}:
+        fault = f"votes between two answers ({first_names(sorted(votes), quoted=True)}), which are not read"
+        raise InputError(fault, "give a row for each answer, with a label of its own", where=where, line=read[0].line)
     if len(raters) < 2 and not any(found):
         there = ", ".join(map(repr, list(table.names)[:12]))
         remedy = f"name one, or one for each annotator: --columns label=COLUMN+COLUMN; there are {there}"

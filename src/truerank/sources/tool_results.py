@@ -103,7 +103,8 @@ def _tool_result(path: Path, lines: Sequence[str]) -> ToolResult | None:
             raise InputError("a report of ranx: means over all topics", "give the runs and the judgments", where=path)
         if head.lstrip()[:1] == b"{":
             value = json_file(path)
-            if _is_report(value):
+            evaluated = value.get("rank_eval", value)
+            if _is_report(value) or ("quality_level" in evaluated and "details" not in evaluated):
                 raise InputError("means over all topics, and no scores of single ones", _PER_TOPIC, where=path)
             return graded(value)
     if path.suffix == ".jsonl" and lines and b'"corpus_id"' in head:
