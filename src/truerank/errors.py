@@ -106,6 +106,16 @@ class TwoReadingsError(InputError):
         super().__init__(fault, f"{lead}: --columns {', or '.join(shown)}", where=where)
         self.choices = choices
 
+    def beside(self, columns: str) -> TwoReadingsError:
+        """The same question, whose choices also say what was named before."""
+
+        def whole(choice: str) -> str:
+            roles = {part.partition("=")[0] for part in choice.split(",")}
+            kept = (part for part in columns.split(",") if part and part.partition("=")[0].strip() not in roles)
+            return ",".join((*kept, choice))
+
+        return type(self)(self.fault, tuple(map(whole, self.choices)), self.where or "")
+
 
 class MissingExtraError(TruerankError):
     """An optional dependency is not installed; the message names the extra that brings it.

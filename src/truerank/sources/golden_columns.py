@@ -60,6 +60,8 @@ _DATE: Final = re.compile(r"(\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})(\b|T
 _OVERLAP: Final = 0.1
 _TEXTS: Final = frozenset("text texts content contents title titles score scores".split())
 _LONGER: Final = 1.5
+#: The least share of questions that each system has answered, where nothing but that tells which column names systems.
+_CROSSED: Final = 0.8
 #: So few rows may be those of so many systems.
 _FEWEST_ROWS: Final = 3
 
@@ -236,11 +238,8 @@ def _by_content(
         pairs = [str(cell) for cell in table.cells(key)]
         for name in (one for one in rest if one != key):
             values = [str(cell) for cell in table.cells(name)]
-            count = len(set(values))
-            if (
-                1 < count <= MOST_SYSTEMS
-                and len(set(zip(pairs, values, strict=True))) == len(values) == len(set(pairs)) * count
-            ):
+            count, once = len(set(values)), len(set(zip(pairs, values, strict=True))) == len(values)
+            if 1 < count <= MOST_SYSTEMS and once and len(values) > _CROSSED * len(set(pairs)) * count:
                 which = name if which is None else ""
     return _Seen(text, wanted, which or None)
 

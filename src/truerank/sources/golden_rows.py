@@ -55,6 +55,8 @@ _SUMMARIES: Final = frozenset(
 _OF_ALL: Final = frozenset("score scores over queries questions topics of value results weighted".split())
 #: A list of questions beside other lists of its length: columns.
 _ASKED: Final = frozenset("question query questions queries user_input prompt".split())
+#: What names a question, and never a result.
+_ASKING: Final = QUESTION | {"query_id", "question_id", "topic_id", "qid"}
 #: Objects of JSON within objects that are looked through for rows.
 _DEEPEST: Final = 4
 
@@ -294,7 +296,7 @@ def _by_system(records: Sequence[Mapping[str, Any]]) -> _Records | None:
     """Records of systems, each with the list of its questions, as a row for each question."""
 
     def asks(record: Mapping[str, Any]) -> bool:
-        return any(joined(str(name)) in QUESTION for name in record)
+        return any(joined(str(name)) in _ASKING for name in record)
 
     keys = [key for key, cell in records[0].items() if isinstance(cell, list) and cell]
     for key in keys if not any(map(asks, records)) else ():
@@ -311,7 +313,7 @@ def _by_system(records: Sequence[Mapping[str, Any]]) -> _Records | None:
 def _same_questions(lists: Sequence[Sequence[Any]]) -> bool:
     """Whether lists of records ask much the same, as systems do, and parts of a test set do not."""
     cells = ([pair for one in own if isinstance(one, Mapping) for pair in one.items()] for own in lists)
-    asked = [{str(cell) for key, cell in own if joined(str(key)) in QUESTION} for own in cells]
+    asked = [{str(cell) for key, cell in own if joined(str(key)) in _ASKING} for own in cells]
     return 2 * len(set.intersection(*asked)) > max(map(len, asked))
 
 

@@ -254,6 +254,7 @@ def check_rows(
     if len(set(rows)) == len(rows) or keys[:1] != [found.question or found.identifier]:
         return
     choices: dict[str, list[str]] = {}
+    named = "score" in chosen and chosen["score"] != chosen.get("measure")
     for name in others:
         groups: dict[tuple[str, ...], set[str]] = {}
         for row, cell in zip(rows, table.cells(name), strict=True):
@@ -266,11 +267,14 @@ def check_rows(
         if _names_measures(table, name):
             choices[name] = ["measure"]
         elif found.repeat is None and found.system is None and names:
-            choices[name] = ["system", "repeat"]
-        elif found.repeat is None and found.system is not None and "score" not in chosen:
+            # Of a system most questions have several.
+            several = 2 * sum(len(own) > 1 for own in groups.values()) > len(groups)
+            choices[name] = ["system", "repeat"] if several else ["repeat"]
+        elif found.repeat is None and found.system is not None and not named:
             same = len(set(map(frozenset, groups.values()))) <= len({row[1] for row in rows})
             other = "measure" if same else "document"
-            choices[name] = ["repeat"] if is_numeric(table, name) else [other, "repeat"]
+            plain = is_numeric(table, name) or "measure" in chosen
+            choices[name] = ["repeat"] if plain else [other, "repeat"]
     apart = [name for name in choices if len({*zip(rows, map(str, table.cells(name)), strict=True)}) == len(rows)]
     if choices:
         choices = {name: choices[name] for name in apart or choices}

@@ -673,7 +673,10 @@ def opened(paths: Any, columns: str = "", measure: str = "", **named: Any) -> Op
         InputError: nothing in it can be checked, or a fault in one of the files.
     """
     several = several_paths(paths)
-    readings = read_as_given(several, columns, measure)
+    try:
+        readings = read_as_given(several, columns, measure)
+    except TwoReadingsError as error:
+        raise error.beside(columns) from None
     if not any(one.kind in _CHECKED for one in readings):
         for one in readings:
             if one.kind == "labels":
