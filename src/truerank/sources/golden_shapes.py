@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -30,7 +29,7 @@ from truerank.sources.golden_words import (
     joined,
     words_of,
 )
-from truerank.sources.tool_results import FORMS, NAMES_OF_MEASURES, ToolForm, measure_name
+from truerank.sources.tool_results import FORMS, NAMES_OF_MEASURES, ToolForm, is_number, measure_name
 from truerank.text.printable import counted
 
 _NUMBERED: Final = re.compile(r"(.*?)[ _.-]?(\d{1,9})")
@@ -108,17 +107,15 @@ def _is_measure(name: str) -> bool:
     return bool(_MEASURE.fullmatch(name) or RAG_MEASURE.fullmatch(joined(name)))
 
 
-def _scores_in(cell: Any) -> dict[str, float]:
+def _scores_in(cell: Any) -> dict[str, Any]:
     """The scores of an object by measure, or of a list of objects with a name and a score."""
     value = json_cell(cell)
     if isinstance(value, list) and all(isinstance(one, Mapping) and "name" in one for one in value):
         return {str(one["name"]): one["score"] for one in value if not is_empty(one.get("score"))}
     if not isinstance(value, Mapping):
         return {}
-    cells: dict[str, Any] = {
-        str(name): one.get("score") if isinstance(one, Mapping) else one for name, one in value.items()
-    }
-    plain = all(isinstance(one, int | float) or one is None for one in cells.values())
+    cells = {str(name): one.get("score") if isinstance(one, Mapping) else one for name, one in value.items()}
+    plain = all(one is None or is_number(one) or isinstance(one, bool) for one in cells.values())
     return cells if plain and any(map(_is_measure, cells)) else {}
 
 
@@ -202,13 +199,6 @@ def _together(table: GoldenRows, names: Sequence[str]) -> GoldenRows:
 def unfolded(table: GoldenRows) -> GoldenRows:
     """Cells that hold one list for each system become columns: `retrieved: {a: [...], b: [...]}`."""
     table = _systems_as_rows(table)
-    keys: dict[str, Counter[str]] = {name: Counter() for name in table.names}
-    for name in table.names:
-        keys[name].update(
-            str(key) for cell in map(json_cell, table.filled(name)) if isinstance(cell, Mapping) for key in cell
-        )
-    # Systems have a list in most rows; keys of few rows are documents.
-    own = {name for name, counts in keys.items() if 2 * max(counts.values(), default=0) >= len(table.filled(name))}
     rows = []
     for row in table.rows:
         flat: dict[str, Any] = {}
@@ -221,17 +211,10 @@ def unfolded(table: GoldenRows) -> GoldenRows:
                 # A request, with its text and what else was sent.
                 flat |= {str(key): value[key] for key in asked if isinstance(value[key], str) and key not in row}
                 continue
-            folded = (
-                isinstance(value, Mapping)
-                and name in own
-                and not any(key in value for key in (*KEYS, *INNER))
-                and not _scores_in(value)
-            )
-            if (
-                folded
-                and value
-                and (all(isinstance(one, list | dict) for one in value.values()) or _has_results(value))
-            ):
+            plain = isinstance(value, Mapping) and not any(key in value for key in (*KEYS, *INNER))
+            # Objects by document are expected, and scores are none of lists.
+            plain = plain and not set(words_of(name)) & WANTED and not _scores_in(value)
+            if plain and value and (all(isinstance(x, list | dict) for x in value.values()) or _has_results(value)):
                 flat |= {f"{name}.{key}": one for key, one in value.items()}
             else:
                 flat[str(name)] = cell
@@ -241,33 +224,22 @@ def unfolded(table: GoldenRows) -> GoldenRows:
 
 def _systems_as_rows(table: GoldenRows) -> GoldenRows:
     """Columns with objects of the same keys, of which some have numbers, become a row for each system."""
-    objects = {name: [json_cell(cell) for cell in table.filled(name)] for name in table.names}
-    keys = {
-        name: frozenset(map(str, cells[0]))
-        for name, cells in objects.items()
-        if cells and all(isinstance(cell, Mapping) and cell for cell in cells)
-        if not {*cells[0]} & {*KEYS} and any(isinstance(one, int | float) for one in cells[0].values())
-    }
-    systems = [
-        name for name in keys if sum(2 * len(own & keys[name]) > len(own | keys[name]) for own in keys.values()) > 1
-    ]
+    keys: dict[str, frozenset[str]] = {}
+    for name in table.names:
+        cells = [json_cell(cell) for cell in table.filled(name)]
+        if cells and all(isinstance(cell, Mapping) and any(map(is_number, cell.values())) for cell in cells):
+            keys[name] = frozenset(cells[0])
+    systems = [name for name in keys if [*keys.values()].count(keys[name]) > 1 and not keys[name] & {*KEYS}]
     if not systems:
         return table
+    every = [(row, name) for row in table.rows for name in systems]
     rows = [
-        {name: cell for name, cell in row.items() if name not in systems}
-        | {"system": system}
-        | dict(json_cell(row[system]))
-        for row in table.rows
-        for system in systems
-        if not is_empty(row.get(system))
-    ]
-    lines = [
-        line
-        for row, line in zip(table.rows, table.lines, strict=True)
-        for name in systems
-        if not is_empty(row.get(name))
+        {key: cell for key, cell in row.items() if key not in systems}
+        | {"system": name, **(json_cell(row.get(name)) or {})}
+        for row, name in every
     ]
     remark = f"systems are {first_names(systems, quoted=True)}, which have the same keys"
+    lines = (line for line in table.lines for _ in systems)
     return of_rows(table.name, table.where, rows, lines, (*table.remarks, remark))
 
 

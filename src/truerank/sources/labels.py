@@ -35,17 +35,7 @@ _ANNOTATORS: Final = ("annotator", "annotator_id", "username", "user", "complete
 _ROLES: Final = ("person", "model", "adjudicator")
 _KINDS: Final = ("label", "skip", "undo", "adjudicate", "open")
 #: Columns that name an item where nothing else distinguishes it.
-_ITEMS: Final = (
-    "item",
-    "example_id",
-    "answer_id",
-    "sample_id",
-    "case_id",
-    "response_id",
-    "trace_id",
-    "record_id",
-    "id",
-)
+_ITEMS: Final = tuple("item example_id answer_id sample_id case_id response_id trace_id record_id id".split())
 #: Words in the name of a column with a model's labels.
 _MODELS: Final = frozenset("judge model llm gpt claude gemini llama mistral qwen ai auto automatic machine".split())
 #: Different labels of one annotator, at most, beside those of another one.

@@ -178,7 +178,7 @@ def _is_report(value: Any) -> bool:
     # Groups of measures; objects of measures by topic are scores of single topics.
     names = [*value, *(key for group in groups for key in group)] if nested else list(value)
     numbers = [cell for group in groups for cell in group.values()] if nested else list(value.values())
-    return all(map(_is_number, numbers)) and all(NAMES_OF_MEASURES.fullmatch(str(name)) for name in names)
+    return all(map(is_number, numbers)) and all(NAMES_OF_MEASURES.fullmatch(str(name)) for name in names)
 
 
 def told_numbers(value: Mapping[str, Mapping[str, float]], why: str = "") -> ToolResult:
@@ -192,10 +192,11 @@ def told_numbers(value: Mapping[str, Mapping[str, float]], why: str = "") -> Too
 def is_numbers(value: Any) -> bool:
     """Whether a value has numbers by topic and document."""
     rows = list(value.values()) if isinstance(value, dict) else []
-    return bool(rows) and all(isinstance(row, dict) and all(map(_is_number, row.values())) for row in rows)
+    return bool(rows) and all(isinstance(row, dict) and all(map(is_number, row.values())) for row in rows)
 
 
-def _is_number(cell: Any) -> bool:
+def is_number(cell: Any) -> bool:
+    """Whether a value is a number, and not true or false."""
     return isinstance(cell, int | float) and not isinstance(cell, bool)
 
 
