@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from truerank.sources.golden_cells import INNER, KEYS, is_lists, is_numeric, items, number_of, separator
 from truerank.sources.golden_roles import named_columns
-from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows
+from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, is_summary, json_cell, of_rows
 from truerank.sources.golden_scores import check_means, group_of
 from truerank.sources.golden_words import (
     DOCUMENT,
@@ -95,7 +95,8 @@ def _measures_in(table: GoldenRows) -> list[str]:
     """The columns with the scores of each question by measure, or one that has them all; none where documents are."""
     if any((words := set(words_of(name))) & WANTED and words <= WANTED | THING for name in table.names):
         return []
-    nested = [name for name in table.names if all(_scores_in(cell) for cell in table.filled(name) or ("",))]
+    free = [name for name in table.names if not is_summary(name)]
+    nested = [name for name in free if all(_scores_in(cell) for cell in table.filled(name) or ("",))]
     # What stands behind a measure and its cut-off names a system: ndcg@10_old.
     known = [name for name in table.names if _is_measure(name)]
     single = [name for name in known if is_numeric(table, name)] if any(map(_MEASURE.fullmatch, known)) else []
