@@ -108,13 +108,9 @@ class TwoReadingsError(InputError):
 
     def beside(self, columns: str) -> TwoReadingsError:
         """The same question, whose choices also say what was named before."""
-
-        def whole(choice: str) -> str:
-            roles = {part.partition("=")[0] for part in choice.split(",")}
-            kept = (part for part in columns.split(",") if part and part.partition("=")[0].strip() not in roles)
-            return ",".join((*kept, choice))
-
-        return type(self)(self.fault, tuple(map(whole, self.choices)), self.where or "")
+        named = [(part.partition("=")[0].strip(), part) for part in columns.split(",") if part]
+        whole = [",".join([*(part for role, part in named if f"{role}=" not in one), one]) for one in self.choices]
+        return type(self)(self.fault, tuple(whole), self.where or "")
 
 
 class MissingExtraError(TruerankError):

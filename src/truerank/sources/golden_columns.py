@@ -28,7 +28,7 @@ from truerank.sources.golden_cells import (
 )
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, no_expected, only_one
 from truerank.sources.golden_rows import GoldenRows, first_names, json_cell
-from truerank.sources.golden_scores import check_judged_answers, check_places, check_rows, score_roles
+from truerank.sources.golden_scores import DATE, check_judged_answers, check_places, check_rows, score_roles
 from truerank.sources.golden_shapes import is_share, with_lists
 from truerank.sources.golden_words import (
     ANSWER,
@@ -54,7 +54,6 @@ from truerank.sources.golden_words import (
     words_of,
 )
 
-_DATE: Final = re.compile(r"(\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})(\b|T).*")
 #: For columns that are recognised by what they hold: the share of rows in which results have an expected answer, how
 #: many times longer their lists are, and the most systems.
 _OVERLAP: Final = 0.1
@@ -228,7 +227,7 @@ def _by_content(
     if key is None:
         known = frozenset(doc for own in lists.get(wanted or "", ()) for doc in own)
         texts = [name for name in rest if not (known and vocabulary(table, name) & known)]
-        texts = [name for name in texts if not all(_DATE.fullmatch(str(cell)) for cell in table.filled(name))]
+        texts = [name for name in texts if not all(DATE.fullmatch(str(cell)) for cell in table.filled(name))]
         texts = [name for name in texts if len(set(map(str, table.cells(name)))) > MOST_SYSTEMS] or texts
         long = [name for name in texts if mean(len(str(cell).split()) for cell in table.filled(name)) >= TEXT_WORDS]
         # A short one beside numbers alone may also name systems.

@@ -129,11 +129,11 @@ def of_rows(
     names = tuple(dict.fromkeys(str(key) for row in rows for key in row))
     if not rows:
         raise InputError("a table without rows", "give one with a row for each question", where=where)
-    if not (left := _summaries(rows, names)):
-        return GoldenRows(name, where, names, tuple(rows), tuple(islice(lines, len(rows))), remarks)
+    left = _summaries(rows, names)
+    if left:
+        many = f"{len(left)} rows of means are" if len(left) > 1 else "1 row of means is"
+        remarks = (*remarks, f"{many} left out ({first_names(dict.fromkeys(left.values()), quoted=True)})")
     kept = [(row, line) for at, (row, line) in enumerate(zip(rows, lines, strict=False)) if at not in left]
-    many = f"{len(left)} rows of means are" if len(left) > 1 else "1 row of means is"
-    remarks = (*remarks, f"{many} left out ({first_names(dict.fromkeys(left.values()), quoted=True)})")
     return GoldenRows(name, where, names, tuple(row for row, _ in kept), tuple(line for _, line in kept), remarks)
 
 

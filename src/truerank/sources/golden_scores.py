@@ -159,15 +159,7 @@ def with_texts(table: GoldenRows, names: Sequence[str]) -> Iterable[str]:
 def refuse_marks(
     table: GoldenRows, numbers: Sequence[str], system: str | None, remedy: str = "", *, asked: bool = True
 ) -> tuple[str, ...]:
-    """Asks where numbers may be marks of failures; says how many there are where they may well be scores.
-
-    Args:
-        table: the table.
-        numbers: the columns of scores.
-        system: the column that names the system, if there is one.
-        remedy: what else can be done.
-        asked: whether nobody said that they are scores.
-    """
+    """Asks where numbers may be marks of failures, if nobody said that they are scores; says how many scores may be."""
     cells = [
         (row, name if system is None else str(cells.get(system)).strip(), number)
         for row, cells in enumerate(table.rows)
@@ -234,8 +226,9 @@ def check_means(table: GoldenRows, head: str) -> None:
     asked = any(joined(name) in QUESTION for name in table.names)
     if asked or (any(joined(name) in ID for name in table.names) and not totals):
         return
-    by_row = bool(head and numbers) and all(map(is_measure, heads))
-    grouped = all(set(words_of(name)) <= GROUPS for name in rest) and (rest or len(set(heads)) == len(heads))
+    single = len(set(heads)) == len(heads)
+    by_row = bool(head and numbers and single) and all(map(is_measure, heads))
+    grouped = all(set(words_of(name)) <= GROUPS for name in rest) and (rest or single)
     if by_row or totals or (scored and ((head and grouped) or any(_COUNTS.fullmatch(joined(one)) for one in rest))):
         what = first_names(heads if by_row else totals or scored, quoted=True)
         fault = f"means over all questions ({what}), and no scores of single ones"
@@ -291,18 +284,20 @@ def _check_scores(table: GoldenRows, numbers: Sequence[str]) -> None:
     if all(map(lower_is_better, numbers)):
         return
     doubtful = [where, *filter(SECONDS.search, numbers)]
-    choices = tuple(f"{role}={'+'.join(numbers)}" for role in ("score", "rank"))
-    if not plain and (len(doubtful) > 1 or lower_is_better(where)):
-        raise NumbersError(
-            f"two readings: '{doubtful[-1]}' is not called like a score: lower may be better", choices, table.where
-        )
     named = words & (SCORE | SCORES | _CALLED) or any(measure_in(name) for name in (*numbers, where))
     cells = [cell for name in numbers for cell in table.filled(name) if not is_missing(cell)]
     values = [abs(number_of(cell) or 0.0) for cell in cells]
-    largest = max(values, default=0.0)
-    if not named and (largest > _HIGHEST_SCORE or (largest > 1 and all(value.is_integer() for value in values))):
-        fault = f"{first_names(numbers, quoted=True)} with values up to {largest:g}: scores, or places, times or counts"
-        raise NumbersError(f"two readings: {fault}, of which the lower is better", choices, table.where)
+    largest, fault = max(values, default=0.0), ""
+    if not plain and (len(doubtful) > 1 or lower_is_better(where)):
+        fault = f"'{doubtful[-1]}' is not called like a score: lower may be better"
+    elif not named and (largest > _HIGHEST_SCORE or (largest > 1 and all(value.is_integer() for value in values))):
+        fault = (
+            f"{first_names(numbers, quoted=True)} with values up to {largest:g}: scores, or places, times or counts, "
+        )
+        fault += "of which the lower is better"
+    if fault:
+        choices = tuple(f"{role}={'+'.join(numbers)}" for role in ("score", "rank"))
+        raise NumbersError(f"two readings: {fault}", choices, table.where)
 
 
 def check_places(table: GoldenRows, found: GoldenRoles) -> None:
@@ -381,20 +376,17 @@ def _labels(names: Sequence[str]) -> dict[str, str]:
 
 def direction(table: GoldenRows, found: GoldenRoles) -> str:
     """Which scores are better, where their names do not say that the higher are."""
-    names = [found.score] if found.score is not None else list(found.retrieved.values())
-    names += [str(table.cells(found.measure)[0])] if found.measure is not None else []
-    if (
-        found.rank
-        or all(map(lower_is_better, names))
-        or (found.measure and lower_is_better(str(table.cells(found.measure)[0])))
-    ):
+    columns = [found.score] if found.score is not None else list(found.retrieved.values())
+    measure = [str(table.cells(found.measure)[0])] if found.measure is not None else []
+    names = [*columns, *measure]
+    if found.rank or all(map(lower_is_better, columns)) or any(map(lower_is_better, measure)):
         return "lower is better: their sign is turned"
     known = any(measured(name) or set(words_of(name)) & (_CALLED | {"score", "scores"}) for name in names)
     return "" if known else _HIGHER
 
 
 _HIGHER: Final = "higher counts as better"
-_DATE: Final = re.compile(r"(\d{4}-\d\d(-\d\d)?|\d{1,2}[./]\d{1,2}[./]\d{2,4})(\b|T).*")
+DATE: Final = re.compile(r"(\d{4}-\d\d(-\d\d)?|\d{1,2}[./]\d{1,2}[./]\d{2,4})(\b|T).*")
 _CUT: Final = re.compile(r"(top|k|at|depth|.*@)[ _=@-]?\d+", re.IGNORECASE)
 #: Ids of rows and of tasks, which may name anything.
 _ANY: Final = frozenset("index idx unnamed_0 task key".split())
@@ -441,7 +433,7 @@ def _no_questions(name: str, cells: Sequence[str]) -> str:
 def group_of(cells: Sequence[str]) -> str:
     """What cells are that name means; empty where they may name questions."""
     kinds: Mapping[str, Callable[[str], Any]] = {
-        "dates": _DATE.fullmatch,
+        "dates": DATE.fullmatch,
         "cut-offs": _CUT.fullmatch,
         "measures": is_measure,
         "languages": _LANGUAGES.__contains__,

@@ -51,7 +51,7 @@ def shaped(
     table = _with_nested(table, names)
     chosen = named_columns(columns, table)
     free = not _RESULTS & {*chosen, *form.roles}
-    if measure is not None and free and (scored := [form.measures] if form.measures else _measures_in(table)):
+    if measure is not None and free and (scored := _measures_in(table)):
         table, wanted = _of_columns(table, scored, measure)
         chosen |= {"measure": (wanted,), "score": (wanted,)}
     chosen = {**_of_form(table, form, chosen), **chosen}

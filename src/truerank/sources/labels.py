@@ -134,8 +134,8 @@ def _of_row(row: Row, where: str) -> list[Judgment] | None:
     annotations = _objects(values.get("annotations", values.get("completions")))
     predictions = _objects(values.get("predictions"))
     if annotations is not None or predictions is not None:
-        of_people = [_annotation(plain, part) for part in annotations or ()]
-        of_models = [_prediction(plain, part) for part in predictions or ()]
+        of_people = [_said(plain, part) for part in annotations or ()]
+        of_models = [_said(plain, part, model=True) for part in predictions or ()]
         return [one for one in (*of_people, *of_models) if one is not None] or [plain._replace(kind="open")]
     if plain.kind in ("skip", "undo"):
         return [plain]
@@ -196,43 +196,28 @@ def _item(row: Row, where: str) -> Judgment:
     )
 
 
-def _annotation(plain: Judgment, annotation: _Record) -> Judgment | None:
-    """A Label Studio annotation; None where nothing was chosen."""
-    labels, texts = _results(annotation)
-    cancelled = bool(annotation.get("was_cancelled"))
-    if not labels and not cancelled:
+def _said(plain: Judgment, part: _Record, *, model: bool = False) -> Judgment | None:
+    """A Label Studio annotation, or what a model said in a task; None where nothing was chosen."""
+    labels, texts = _results(part)
+    cancelled = not model and bool(part.get("was_cancelled"))
+    if not labels and not (("reason" in texts) if model else cancelled):
         return None
-    meta = _meta(annotation)
-    role = (as_text(annotation.get("role")) or as_text(meta.get("role")) or plain.role).strip().lower()
-    seconds = annotation.get("lead_time")
+    meta = _meta(part)
+    role = "model" if model else (as_text(part.get("role")) or as_text(meta.get("role")) or plain.role).strip().lower()
+    annotator = (as_text(part.get("model_version")) or "model") if model else (_person(part) or plain.annotator)
+    seconds = plain.seconds if model else part.get("lead_time")
+    # What somebody declared the truth settles the item; their other annotations are like everybody's.
+    settled = not model and part.get("ground_truth") is True
     return plain._replace(
         labels=() if cancelled else labels,
-        # What somebody declared the truth settles the item; their other annotations are like everybody's.
-        kind="skip" if cancelled else "adjudicate" if annotation.get("ground_truth") is True else "label",
-        annotator=_person(annotation) or plain.annotator,
+        kind="skip" if cancelled or not labels else "adjudicate" if settled else "label",
+        annotator=annotator,
         role=role if role in _ROLES else "",
         about=as_text(meta.get("about")) or "",
         comment=texts.get("comment", ""),
         reason=texts.get("reason", "") or ("cancelled" if cancelled else ""),
         seconds=float(seconds) if isinstance(seconds, (int, float)) and seconds >= 0 else 0.0,
-        at=_time(annotation.get("created_at")),
-    )
-
-
-def _prediction(plain: Judgment, prediction: _Record) -> Judgment | None:
-    """What a model said in a Label Studio task; None where it said nothing."""
-    labels, texts = _results(prediction)
-    if not labels and "reason" not in texts:
-        return None
-    return plain._replace(
-        labels=labels,
-        kind="label" if labels else "skip",
-        annotator=as_text(prediction.get("model_version")) or "model",
-        role="model",
-        about=as_text(_meta(prediction).get("about")) or "",
-        comment=texts.get("comment", ""),
-        reason=texts.get("reason", ""),
-        at=_time(prediction.get("created_at")),
+        at=_time(part.get("created_at")),
     )
 
 

@@ -35,14 +35,12 @@ _PER_TOPIC: Final = "give the scores of single topics: ir_measures and trec_eval
 class ToolForm(NamedTuple):
     """A table that a tool writes: the columns that it always has, and by role those that may have it, likeliest first.
 
-    A column with "[]" has lists of results or of ratings; `measures` has the scores of a question by measure; `left`
-    are columns that seem to be something, and are not.
+    A column with "[]" has lists of results or of ratings; `left` are columns that seem to be something, and are not.
     """
 
     tool: str
     has: str
     roles: Mapping[str, str]
-    measures: str = ""
     left: str = ""
 
 
@@ -54,7 +52,6 @@ FORMS: Final = (
          {"id": "id", "retrieved": "hits[]"}),
     ToolForm("ratings of documents by question", "ratings",
          {"id": "id query_id qid query question", "expected": "ratings[]"}),
-    ToolForm("test cases of DeepEval", "input actualOutput", {"question": "input"}, "metricsData"),
     ToolForm("documents of Phoenix", "context.span_id document_position",
          {"question": "input", "id": "context.span_id", "document": "reference", "rank": "document_position",
           "grade": "eval_score relevance_score annotation_score score"}),
