@@ -291,7 +291,7 @@ def test_columns_that_tell_rows_of_a_question_apart(name: str) -> None:
 def test_means_above_or_below_the_questions_are_left_out() -> None:
     table = {"question": ["Average", *QUESTIONS, "mean"], **{name: [0.5, *own, 0.5] for name, own in SCORES.items()}}
     found = read_golden(table)
-    assert len(found.questions) == 8 and "2 rows of means are left out ('Average', 'mean')" in found.remarks
+    assert len(found.questions) == 8 and "rows of means are left out: 2 ('Average', 'mean')" in found.remarks
 
 
 def by_arm(name: str = "arm", **measures: float) -> list[dict[str, Any]]:
@@ -341,7 +341,7 @@ def test_rows_of_means_are_no_questions(word: str, key: str) -> None:
     for table in (rows, [*rows[1:], rows[0]]):
         found = read_golden(table, "system=experiment")
         assert all(len(own) == 8 for own in found.scores.values()) and len(found.scores) == 2
-        assert found.remarks[0] == f"2 rows of means are left out ('{word.rstrip('.')}')"
+        assert found.remarks[0] == f"rows of means are left out: 2 ('{word.rstrip('.')}')"
     # A system may be called so, and a question.
     systems = [{"pooling": {"old": "cls"}.get(row["arm"], "mean"), **row} for row in by_arm(ndcg=0.0)]
     assert list(read_golden([{k: x for k, x in row.items() if k != "arm"} for row in systems]).scores) == [

@@ -131,8 +131,8 @@ def of_rows(
         raise InputError("a table without rows", "give one with a row for each question", where=where)
     left = _summaries(rows, names)
     if left:
-        many = f"{len(left)} rows of means are" if len(left) > 1 else "1 row of means is"
-        remarks = (*remarks, f"{many} left out ({first_names(dict.fromkeys(left.values()), quoted=True)})")
+        shown = first_names(dict.fromkeys(left.values()), quoted=True)
+        remarks = (*remarks, f"rows of means are left out: {len(left)} ({shown})")
     kept = [(row, line) for at, (row, line) in enumerate(zip(rows, lines, strict=False)) if at not in left]
     return GoldenRows(name, where, names, tuple(row for row, _ in kept), tuple(line for _, line in kept), remarks)
 
