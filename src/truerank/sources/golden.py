@@ -379,8 +379,9 @@ def _by_row(
     expected, lists = found
     placed: dict[tuple[str, str], list[tuple[float, Retrieved]]] = defaultdict(list)
     rises = roles.rank is None and rising(roles.score)
+    unnamed = table.where.stem if isinstance(table.where, Path) else "system"
     for row, (number, cells) in enumerate(zip(questions.ids, table.rows, strict=True)):
-        system = "system" if roles.system is None else str(cells.get(roles.system)).strip()
+        system = unnamed if roles.system is None else str(cells.get(roles.system)).strip()
         score = None if roles.score is None else number_of(cells.get(roles.score))
         rank = None if roles.rank is None else number_of(cells.get(roles.rank))
         if roles.expected is not None:

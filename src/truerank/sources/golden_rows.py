@@ -144,10 +144,11 @@ def _summaries(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[
     single words, only rows at the ends of a table that hold nothing but numbers are means.
     """
     found: dict[int, str] = {}
-    ids, texts = ([one for one in names if _is_called(one, known)] for known in (ID, QUESTION))
+    ids, texts = ([one for one in names if _is_called(one, words)] for words in (ID, QUESTION))
     for name in ids or texts or names[:1]:
         cells = [" ".join(str(row.get(name, "")).split()).strip(":. ") for row in rows]
-        marked = {at for at, cell in enumerate(cells) if is_summary(cell)}
+        known = {cell for cell in set(cells) if is_summary(cell)}
+        marked = {at for at, cell in enumerate(cells) if cell in known}
         if not marked:
             continue
         free = [at for at in range(len(rows)) if at not in marked]
@@ -164,7 +165,7 @@ def _summaries(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[
 
 def _is_called(name: str, known: frozenset[str]) -> bool:
     words = set(words_of(name))
-    return bool(words & known) and not words & SYSTEM
+    return bool(words & known) and not words & (SYSTEM | THING - ID - {"ids"})
 
 
 def is_summary(cell: str) -> bool:
