@@ -102,8 +102,15 @@ class TwoReadingsError(InputError):
 
     def __init__(self, fault: str, choices: tuple[str, ...], where: str | Path) -> None:
         shown = [f'"{choice}"' if " " in choice else choice for choice in choices[:3]]
-        super().__init__(fault, f"say which: --columns {', or '.join(shown)}", where=where)
+        lead = "say which" if len(choices) > 1 else f"if it is the {choices[0].partition('=')[0]}, say so"
+        super().__init__(fault, f"{lead}: --columns {', or '.join(shown)}", where=where)
         self.choices = choices
+
+    def beside(self, columns: str) -> TwoReadingsError:
+        """The same question, whose choices also say what was named before."""
+        named = [(part.partition("=")[0].strip(), part) for part in columns.split(",") if part]
+        whole = [",".join([*(part for role, part in named if f"{role}=" not in one), one]) for one in self.choices]
+        return type(self)(self.fault, tuple(whole), self.where or "")
 
 
 class MissingExtraError(TruerankError):

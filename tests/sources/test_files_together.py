@@ -151,7 +151,7 @@ def test_of_several_labels_the_highest_counts_whatever_their_order(tmp_path: Pat
         )
         # One system's results in their order have to be called so.
         results = opened(paths, "retrieved=doc_id").results
-        assert results is not None and [*results.runs] == ["system"]
+        assert results is not None and [*results.runs] == ["labels"]
 
 
 def test_labels_of_people_and_of_a_model_are_named(tmp_path: Path) -> None:

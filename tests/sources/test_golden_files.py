@@ -270,7 +270,7 @@ def test_flags_are_no_ids(tmp_path: Path) -> None:
 def test_a_named_column_of_scores_counts_beside_texts(tmp_path: Path) -> None:
     rows = [(f"why {n}?", ["a b c"], "some answer here", n / 10, 1 - n / 10) for n in range(10)]
     path = write(tmp_path / "a.csv", ("user_input", "contexts", "reference", "faithfulness", "relevancy"), rows)
-    assert list(read_golden(path, "score=faithfulness").scores) == ["faithfulness"]
+    assert list(read_golden(path, "score=faithfulness").scores) == ["a"]
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_systems_that_are_called_after_what_they_lower() -> None:
     ranks = {"question": QUESTIONS, "rank_old": [1, 90, 3, 4, 1, 2, 7, 30], "rank_new": [1, 2, 3, 4, 1, 2, 7, 3]}
     assert read_golden(ranks).scores["old"]["value"].to_list()[1] == -90
     hits = {"question": QUESTIONS, "first_hit_rank_old": [1, 2, 3, 4, 1, 2, 7, 3], "first_hit_rank_new": [1] * 7 + [""]}
-    with pytest.raises(InputError, match="1 ranks are missing"):
+    with pytest.raises(InputError, match="1 rank missing"):
         read_golden(hits)
 
 
@@ -291,4 +291,168 @@ def test_columns_that_tell_rows_of_a_question_apart(name: str) -> None:
 def test_means_above_or_below_the_questions_are_left_out() -> None:
     table = {"question": ["Average", *QUESTIONS, "mean"], **{name: [0.5, *own, 0.5] for name, own in SCORES.items()}}
     found = read_golden(table)
-    assert len(found.questions) == 8 and "rows of means at both ends are left out ('Average', 'mean')" in found.remarks
+    assert len(found.questions) == 8 and "rows of means are left out: 2 ('Average', 'mean')" in found.remarks
+
+
+def by_arm(name: str = "arm", **measures: float) -> list[dict[str, Any]]:
+    """Scores of two systems on 8 questions by several measures, in rows of question and system."""
+    pairs = [(n, name, system) for n in range(8) for system in SCORES]
+    return [
+        {"query_id": n + 101, column: system, **{key: SCORES[system][n] - less for key, less in measures.items()}}
+        for n, column, system in pairs
+    ]
+
+
+@pytest.mark.parametrize("name", ["arm", "mode", "strategy", "variant", "Sistem", "what"])
+def test_what_each_question_has_once_names_systems(name: str) -> None:
+    rows = by_arm(name, **{"recall@5": 0.1, "mrr": 0.0})
+    for missing in (rows, rows[:-1]):
+        for columns in ("", f"system={name}"):
+            found = read_golden(missing, columns, measure="MRR")
+            assert list(found.scores) == ["old", "new"] and "1 other measure left out: recall@5" in str(found.remarks)
+            assert found.scores["old"]["value"].to_list() == pytest.approx(SCORES["old"])
+    with pytest.raises(InputError, match=r"none of which is nDCG@10\. choose one: --measure recall@5, or mrr"):
+        read_golden(rows, measure="nDCG@10")
+    assert list(read_golden([{**row, "score": row["mrr"]} for row in by_arm(name, mrr=0.0)]).scores) == ["old", "new"]
+    (empty,) = read_golden([*rows[:-1], rows[-1] | {"mrr": ""}], measure="mrr").remarks[1:]
+    assert empty.startswith("new: 1 score is missing")
+
+
+def test_two_settings_of_a_system_are_asked_about() -> None:
+    rows = [row | {"k": k} for row in by_arm(ndcg=0.0, mrr=0.1) for k in (256, 512)]
+    with pytest.raises(TwoReadingsError, match="'arm', 'k'"):
+        read_golden(rows, measure="ndcg")
+    with pytest.raises(TwoReadingsError) as raised:
+        read_golden(rows, "system=arm", measure="ndcg")
+    assert raised.value.beside("system=arm").choices == ("system=arm,repeat=k",)
+    assert list(read_golden(rows, "system=arm,repeat=k", measure="ndcg").scores) == ["old", "new"]
+
+
+@pytest.mark.parametrize("word", ["mean", "ALL", "overall", "RATA-RATA", "avg.", "macro avg", "Mean score"])
+@pytest.mark.parametrize("key", ["topic", "query_id", "Query", "case_id"])
+def test_rows_of_means_are_no_questions(word: str, key: str) -> None:
+    rows = [
+        {"experiment": f"{system} v1", key: at, "split": "dev", "ndcg": value}
+        for system, own in SCORES.items()
+        for at, value in [(word, 0.9), *enumerate(own)]
+    ]
+    for table in (rows, [*rows[1:], rows[0]]):
+        found = read_golden(table, "system=experiment")
+        assert all(len(own) == 8 for own in found.scores.values()) and len(found.scores) == 2
+        assert found.remarks[0] == f"rows of means are left out: 2 ('{word.rstrip('.')}')"
+    # A system may be called so, and a question.
+    systems = [{"pooling": {"old": "cls"}.get(row["arm"], "mean"), **row} for row in by_arm(ndcg=0.0)]
+    assert list(read_golden([{k: x for k, x in row.items() if k != "arm"} for row in systems]).scores) == [
+        "cls",
+        "mean",
+    ]
+    words = ["airport", "music", "films", word, "ships", "tea", "rain", "snow"]
+    assert len(read_golden({"query": words, **SCORES}).questions) == 8
+
+
+def test_measures_of_one_system_are_no_systems() -> None:
+    table = {"id": [*range(8)], "label": [1] * 8, "faithfulness": SCORES["old"], "answer_relevancy": SCORES["new"]}
+    for columns in ("", "score=label+answer_relevancy", "score=faithfulness+answer_relevancy"):
+        with pytest.raises(TwoReadingsError, match="columns of several measures") as raised:
+            read_golden(table, columns)
+        assert not any("+" in choice for choice in raised.value.choices)
+        assert list(read_golden(table, raised.value.choices[0]).scores) == [raised.value.choices[0][6:]]
+    beside = {f"{name}_{system}": own for name in ("mrr", "faithfulness") for system, own in SCORES.items()}
+    with pytest.raises(TwoReadingsError) as raised:
+        read_golden({"id": [*range(8)], **beside})
+    assert raised.value.choices == ("score=mrr_old+mrr_new", "score=faithfulness_old+faithfulness_new")
+    assert len(read_golden({"id": [*range(8)], **beside}, "score=mrr_old+faithfulness_new").scores) == 2
+
+
+def test_ranks_of_first_hits_can_be_named() -> None:
+    table: Rows = {"query": QUESTIONS, "BM25 (text)": [1, 3, 2, 4, 1, 5, 2, 3], "hybrid": [1, 2, 1, 3, 1, 2, 2, 1]}
+    with pytest.raises(TwoReadingsError, match="places") as raised:
+        read_golden(table)
+    higher, lower = (read_golden(table, choice) for choice in raised.value.choices)
+    assert higher.scores["hybrid"]["value"].to_list() == [-x for x in lower.scores["hybrid"]["value"]]
+    assert "lower is better" in lower.sentence() and "higher counts as better" in higher.sentence()
+    with pytest.raises(InputError, match="1 rank missing: nothing was found, or nothing asked"):
+        read_golden({**table, "hybrid": [*table["hybrid"][1:], ""]}, raised.value.choices[1])
+    rows = [
+        {"query": q, "arm": arm, "place": x}
+        for arm in ("BM25 (text)", "hybrid")
+        for q, x in zip(QUESTIONS, table[arm], strict=True)
+    ]
+    assert "lower is better" in read_golden(rows, "rank=place").sentence()
+
+
+def test_times_alone_are_asked_about() -> None:
+    table: Rows = {
+        "question": QUESTIONS,
+        "embed_s": SCORES["old"],
+        "total_s": SCORES["new"],
+        "num_chunks_retrieved": [4] * 8,
+    }
+    with pytest.raises(TwoReadingsError) as raised:
+        read_golden(table)
+    assert raised.value.choices == ("score=total_s", "rank=total_s")
+
+
+def test_counts_and_flags_are_no_scores() -> None:
+    counts = [
+        row | {"references": 20 + n, "citations": n, "flag": n % 2 > 0}
+        for n, row in enumerate(by_arm(vital_precision=0, all_recall=0.1))
+    ]
+    with pytest.raises(TwoReadingsError) as raised:
+        read_golden(counts)
+    assert raised.value.choices[:2] == ("score=vital_precision", "score=all_recall")
+    assert list(read_golden(counts, "score=vital_precision").scores) == ["old", "new"]
+    rows = [
+        {"topic": n, "title": QUESTIONS[n], "metric": name, **{key: own[n] * less for key, own in SCORES.items()},
+         "status": "tied", "is_primary": name == "MRR"}
+        for n in range(8) for name, less in (("MRR", 1), ("judged_count@10", 20))
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="choose one: --measure MRR, or judged_count@10"):
+        read_golden(rows)
+    for columns in ("", "measure=metric,score=old+new"):
+        found = read_golden(rows, columns, measure="mrr")
+        assert {name: own["value"].to_list() for name, own in found.scores.items()} == SCORES
+
+
+def test_means_are_said_to_be_means() -> None:
+    tables: list[Any] = [
+        {
+            "variant": ["keyword", "vector", "BEST"],
+            "hit_rate@5": [0.9, 0.8, 0.9],
+            "mrr": [0.7, 0.8, 0.8],
+            "num_questions": [21] * 3,
+        },
+        [{"Retriever": name, "k": k, "Recall": 0.3, "Precision": k / 9} for name in ("BM25", "Dense") for k in (1, 3)],
+    ]
+    for table in tables:
+        with pytest.raises(InputError, match=r"means over all questions .* no scores of single ones"):
+            read_golden(table)
+
+
+def test_answers_in_prose_are_not_split() -> None:
+    prose = [
+        "Orders under 35 cost 4; others are free of charge.",
+        "If it arrived damaged, this may qualify for a full refund.",
+    ]
+    table: Rows = {"question": QUESTIONS, "reference": prose * 4, "faithfulness": SCORES["old"]}
+    assert list(read_golden(table).scores) == ["faithfulness"]
+    contexts = {**table, "retrieved_contexts": [[f"{prose[n % 2]} More, too."] for n in range(8)]}
+    with pytest.raises(TwoReadingsError) as raised:
+        read_golden(contexts)
+    judged = read_golden(contexts, raised.value.choices[-1]).qrels
+    assert judged is not None and len(judged) == 8
+    with pytest.raises(InputError, match="no text of 'reference' is a result"):
+        read_golden({**contexts, "retrieved_contexts": [["Something else, it is"]] * 8}, raised.value.choices[-1])
+
+
+def test_a_question_that_comes_twice_with_other_results() -> None:
+    table: Rows = {
+        "Pass or Fail": ["PASS", "FAIL"] * 4,
+        "Found or not": ["FOUND", "NOT FOUND"] * 4,
+        "Page": [f"/p-{n}" for n in range(8)],
+        "Search Term": [*QUESTIONS[1:], QUESTIONS[1]],
+    }
+    with pytest.raises(TwoReadingsError) as raised:
+        read_golden(table)
+    for choice in raised.value.choices:
+        assert choice.startswith("repeat=") and len(read_golden(table, choice).questions) == 7

@@ -334,6 +334,14 @@ def test_labels_go_to_the_commands_that_compare_them(tmp_path: Path, monkeypatch
         with pytest.raises(InputError, match=r"labels by 'human', 'judge'.*judge agreement"):
             truerank.check(name)
         assert truerank.judge.agreement(name).readings[0].why.startswith("48 labels by 'human', 'judge'")
+    votes = "".join(f"{n},a,b,{('model_1', 'model_2', 'tie')[n % 3]},model_{1 + n % 2}\n" for n in range(12))
+    Path("votes.csv").write_text("question_id,model_1,model_2,winner1,winner2\n" + votes)
+    with pytest.raises(InputError, match=r"votes between two answers .*'model_1'"):
+        truerank.judge.agreement("votes.csv")
+    found = [(n, 1 + n % 4, 1 + n % 3) for n in range(12)]
+    Path("hits.csv").write_text("id,bm25,dense\n" + "".join(f"{n},{a},{b}\n" for n, a, b in found))
+    with pytest.raises(InputError, match=r"labels of annotators .*judge agreement.*score=bm25\+dense.*rank=bm25"):
+        truerank.check("hits.csv")
     with pytest.raises(InputError, match=r"label=COLUMN\+COLUMN.*'n', 'x', 'y', 'z'"):
         truerank.judge.agreement("odd.csv")
     assert truerank.judge.agreement("odd.csv", columns="id=n,label=x+y").readings[0].why == "48 labels by 'x', 'y'"

@@ -244,7 +244,7 @@ def test_what_words_name(tmp_path: Path) -> None:
     assert found.measure == "recall"
     assert read_golden({"question": QUESTIONS, "latency_a": OLD, "latency_b": NEW}).measure == "score"
     rows = {"question": QUESTIONS * 2, "measure": ["mrr"] * 8 + ["recall"] * 8, "a": OLD * 2, "b": NEW * 2}
-    assert "mrr is read; 1 other measure left out" in read_golden(rows, measure="mrr").remarks
+    assert "mrr is read; 1 other measure left out: recall" in read_golden(rows, measure="mrr").remarks
     with pytest.raises(InputError, match="among the results in 'retrieved'"):
         read_golden({"question": QUESTIONS, "expected": ["a-1"] * 8, "retrieved": ["b-1;b-2"] * 8})
     (tmp_path / "config.json").write_text('{"top_k": 10, "model": "e5"}')

@@ -14,6 +14,7 @@ import truerank
 from truerank.errors import InputError
 from truerank.sources import read_qrels
 from truerank.sources.qrels import judged_pairs
+from truerank.sources.golden import read_golden
 from truerank.sources.recognition import Reading, read_as_given
 
 #: Twelve questions: what is expected, and the lists of two systems that have it at rank 2, and at rank 1.
@@ -317,3 +318,52 @@ def test_what_a_model_wrote_is_not_expected(tmp_path: Path) -> None:
     ]  # fmt: skip
     with pytest.raises(InputError, match="no column with the expected answers"):
         read_as_given([framed(tmp_path / "connector.csv", rows)])
+
+
+def test_lists_of_questions_count_and_their_summaries_do_not(tmp_path: Path) -> None:
+    def part(first: int, score: float) -> dict[str, Any]:
+        asked = [{"query_id": f"q{n}", "rr": score + n / 100, "ndcg@5": 0.5} for n in range(first, first + 6)]
+        return {"summary": {"questions": 6, "mrr": 0.5}, "per_query": asked}
+
+    systems = dumped(
+        tmp_path / "systems.json", {"run": "x", "systems": {name: part(0, score) for name, score in FIRST}}
+    )
+    found = read_golden(systems, measure="rr")
+    assert list(found.scores) == ["old", "new"] and len(found.questions) == 6
+    assert "rows are those of 'per_query' of each system" in found.remarks
+    groups = dumped(tmp_path / "groups.json", {"exhibits": {"a": part(0, 0.1), "b": part(6, 0.2)}})
+    assert len(read_golden(groups, measure="rr").questions) == 12
+    means = {name: {"mode": name, "overall": {"n": 40, "mrr": score}, "misses": ["x"]} for name, score in FIRST}
+    with pytest.raises(InputError, match="means over all questions"):
+        read_golden(dumped(tmp_path / "means.json", means))
+    evaluated = {"rank_eval": {"quality_level": 0.5, "unknown_docs": [{"q1": [{"doc_id": "1"}]}, {"q2": []}]}}
+    with pytest.raises(InputError, match="means over all topics"):
+        read_as_given([dumped(tmp_path / "response.json", evaluated)])
+
+
+def test_scores_within_objects_by_system_and_by_measure(tmp_path: Path) -> None:
+    rows = [
+        {"query": QUESTIONS[n], **{name: {"hit": True, "rr": score + n / 100, "answer": TEXT} for name, score in FIRST}}
+        for n in range(12)
+    ]
+    path = dumped(tmp_path / "results.json", {"n_queries": 12, "old": {"mrr": 0.5}, "per_query": rows})
+    with pytest.raises(InputError, match="--measure hit, or rr"):
+        read_golden(path, measure="nDCG@10")
+    assert list(read_golden(path, measure="rr").scores) == [name for name, _ in FIRST]
+    cases: list[dict[str, Any]] = [
+        {"input": QUESTIONS[n], "metrics": {"answer_relevancy": {"score": n / 20, "success": n > 5, "reason": TEXT}}}
+        for n in range(12)
+    ]
+    path = dumped(tmp_path / "cases.json", {"results": [*cases, {"name": "last", "error": "no answer"}]})
+    found = read_golden(path)
+    assert list(found.scores) == ["cases"] and len(found.questions) == 12
+    assert "left out: 1 row without a question and a score" in found.remarks
+
+
+def test_documents_with_pages_are_expected(tmp_path: Path) -> None:
+    rows = [
+        {"id": f"q{n}", "question": QUESTIONS[n], "expected_answer": TEXT, "answerable": True,
+         "acceptable_pages": {"report.pdf": [n, n + 1]}} for n in range(12)
+    ]  # fmt: skip
+    (found,) = read_as_given([dumped(tmp_path / "golden.json", rows)])
+    assert found.kind == "golden set" and "12 questions, what is expected in 'acceptable_pages'" in found.why

@@ -253,8 +253,7 @@ def _answered(command: Command, given: dict[str, Any], supplied: Mapping[str, An
             takes_columns = any(option.name == "columns" for option in command.options)
             if not (takes_columns and sys.stdin.isatty() and sys.stderr.isatty()):
                 raise
-            own = [given["columns"]] if given.get("columns") else []
-            given["columns"] = ",".join([*own, _chosen(error)])
+            given["columns"] = _chosen(error)
 
 
 def _chosen(error: TwoReadingsError) -> str:

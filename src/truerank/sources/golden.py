@@ -46,7 +46,6 @@ from truerank.sources.golden_scores import direction, named_measure, scale_fault
 from truerank.sources.golden_shapes import shaped
 from truerank.sources.golden_words import LOWER, words_of
 from truerank.sources.qrels import QREL_SCHEMA
-from truerank.sources.tool_results import SUMMARY_TOPICS, measure_name
 from truerank.text.normalising import spoken
 from truerank.text.printable import counted
 
@@ -124,11 +123,9 @@ def read_golden(
     """
     table = source if isinstance(source, GoldenRows) else opened_rows(source)
     given = table
-    table, chosen = shaped(table, columns)
+    table, chosen = shaped(table, columns, measure)
     table = divided(table, chosen)
     roles = roles_of(table, chosen)
-    if roles.measure is not None:
-        table = _of_measure(table, roles, measure)
     if roles.system is not None:
         table = _one_spelling(table, roles.system, roles.question or roles.identifier or "")
     known = {"expected", "retrieved"} <= set(chosen)
@@ -275,33 +272,6 @@ def _check_expected(first: pl.DataFrame, other: pl.DataFrame, name: str, texts: 
         raise InputError(fault, "give each question the same expected documents in all files", where=name)
 
 
-def _of_measure(table: GoldenRows, roles: GoldenRoles, measure: str) -> GoldenRows:
-    """The rows of one measure, without those of means over all topics."""
-    column, topics = roles.measure or "", roles.identifier or roles.question or ""
-    rows = [
-        (row, line, str(row[column]).strip())
-        for row, line in zip(table.rows, table.lines, strict=True)
-        if str(row.get(topics)).strip().lower() not in SUMMARY_TOPICS and not is_empty(row.get(column))
-    ]
-    known = list(dict.fromkeys(name for _, _, name in rows))
-    wanted = [name for name in known if len(known) == 1 or name == measure]
-    wanted = wanted or [name for name in known if measure_name(name) == measure_name(measure)]
-    if len(wanted) != 1:
-        fault = f"scores of {len(known)} measures ({first_names(known)}), and {measure or 'none'} was asked for"
-        raise table.fault(fault, f"choose one: --measure {known[0]}" if known else "give scores of topics")
-    chosen = [(row, line) for row, line, name in rows if name == wanted[0]]
-    others = [f"{counted(len(known) - 1, 'other measure')} left out"] if len(known) > 1 else []
-    others += ["means over all topics left out"] if len(rows) < len(table.rows) else []
-    remark = f"{roles.measure} {wanted[0]}" if number_of(wanted[0]) is not None else wanted[0]
-    remark = "; ".join((f"{remark} is read", *others))
-    return replace(
-        table,
-        rows=tuple(row for row, _ in chosen),
-        lines=tuple(line for _, line in chosen),
-        remarks=(*table.remarks, *([remark] if len(chosen) < len(table.rows) else [])),
-    )
-
-
 def _one_spelling(table: GoldenRows, system: str, question: str) -> GoldenRows:
     """The table with one name for systems that differ in case and blanks, and of which each question has one."""
     names = Counter(str(cell).strip() for cell in table.cells(system))
@@ -382,13 +352,13 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenT
                 if label in roles.scores:
                     found = _with_scores(found, cells.get(roles.scores[label]), table, row)
                 if number in lists[system] and lists[system][number] != found:
-                    fault = f"question {number} appears twice with other results of {system}"
+                    fault = f"'{questions.texts[number] or number}' appears twice with other results of {system}"
                     raise table.fault(
                         fault, "name the column of the system (--columns system=COLUMN), or of repeats", row
                     )
                 lists[system][number] = found
     if texts:
-        expected = _matched(table, expected, lists, remarks)
+        expected = _matched(table, roles, expected, lists, remarks)
     expected, step = whole_grades(expected)
     remarks.update([step] if step else [])
     asked = {number for number in questions.texts if expected.get(number)}
@@ -456,8 +426,9 @@ def _by_row(
     expected, lists = found
     placed: dict[tuple[str, str], list[tuple[float, Retrieved]]] = defaultdict(list)
     rises = roles.rank is None and rising(roles.score)
+    unnamed = table.where.stem if isinstance(table.where, Path) else "system"
     for row, (number, cells) in enumerate(zip(questions.ids, table.rows, strict=True)):
-        system = "system" if roles.system is None else str(cells.get(roles.system)).strip()
+        system = unnamed if roles.system is None else str(cells.get(roles.system)).strip()
         score = None if roles.score is None else number_of(cells.get(roles.score))
         rank = None if roles.rank is None else number_of(cells.get(roles.rank))
         if roles.expected is not None:
@@ -527,6 +498,7 @@ def _plain(text: str) -> str:
 
 def _matched(
     table: GoldenRows,
+    roles: GoldenRoles,
     expected: Mapping[str, Mapping[str, float]],
     lists: Mapping[str, dict[str, list[Retrieved]]],
     remarks: Counter[str],
@@ -560,6 +532,9 @@ def _matched(
                 # Texts have no ids: each that holds an answer is that answer, whatever else a system cut around it.
                 _rename(lists, number, frozenset(own), name)
             found[number] |= dict.fromkeys(own if own and not plain else [name], grade)
+    if not equal and not inside:
+        fault = f"no text of '{roles.expected}' is a result, or within one"
+        raise table.fault(fault, "give the expected documents, or scores: --columns score=COLUMN")
     remarks[
         f"expected texts: {equal} equal to a document, {inside} contained in one, {lacking} in none (they count as not "
         "found)"
@@ -691,9 +666,10 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
             values[system][number].append(sign * value)
             count = len(values[system][number])
             named[system][number].append(str(count) if is_empty(repeat) else identifier_of(repeat))
-    if missing and sign < 0 and any("rank" in words_of(name) for name in columns):
+    if missing and sign < 0 and (roles.rank or any("rank" in words_of(name) for name in columns)):
         remedy = "write a rank below the end of the lists, or give 1 / rank, and 0 for nothing"
-        raise table.fault(f"{sum(missing.values())} ranks are missing: nothing was found, or nothing asked", remedy)
+        many = counted(sum(missing.values()), "rank")
+        raise table.fault(f"{many} missing: nothing was found, or nothing asked", remedy)
     for system, count in missing.items():
         many = "1 score is" if count == 1 else f"{count} scores are"
         remarks[f"{system}: {many} missing; {_LEFT}"] += 1

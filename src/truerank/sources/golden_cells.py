@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
 from truerank.sources.golden_rows import GoldenRows, is_empty, json_cell
-from truerank.sources.golden_words import ANSWER, THING, words_of
+from truerank.sources.golden_words import ANSWER, GENERATED, REFERENCE, THING, words_of
 from truerank.sources.qrels import step_of
 
 KEYS: Final = (
@@ -85,6 +85,11 @@ def is_scored(table: GoldenRows, name: str) -> bool:
     return is_numeric(table, name) or (len(numbers) >= MOST * len(cells) > 0 and plain)
 
 
+def is_whole(table: GoldenRows, name: str) -> bool:
+    """Whether a column holds whole numbers alone."""
+    return all((number_of(cell) or 0.0).is_integer() for cell in table.filled(name)) and is_numeric(table, name)
+
+
 def number_of(cell: Any) -> float | None:
     if isinstance(cell, bool):
         return float(cell)
@@ -126,6 +131,8 @@ def lists_of(table: GoldenRows, name: str, sign: str | None = None) -> list[froz
 def separator(table: GoldenRows, name: str) -> str:
     """The sign between the ids of a column of texts; empty where there is one id in each."""
     texts = [cell.strip() for cell in table.filled(name) if isinstance(json_cell(cell), str)]
+    if is_prose(table, name):
+        return ""
     used = [sign for sign in SEPARATORS if any(sign in text for text in texts)]
     for sign in used:
         several = [text for text in texts if any(other in text for other in used)]
@@ -139,6 +146,14 @@ def separator(table: GoldenRows, name: str) -> str:
     if any(len(parts) > 1 for parts in tokens) and all(_is_like_id(part) for parts in tokens for part in parts):
         return " "
     return ""
+
+
+def is_prose(table: GoldenRows, name: str) -> bool:
+    """Whether a column has an answer in words, which may hold the signs between ids."""
+    cells = [str(cell).split() for cell in table.filled(name) if isinstance(json_cell(cell), str)]
+    words = [word for cell in cells for word in cell]
+    named = set(words_of(name)) & (ANSWER | GENERATED | REFERENCE) and len(words) >= 2 * TEXT_WORDS * len(cells) > 0
+    return bool(named) and 2 * sum(map(_is_like_id, words)) < len(words)
 
 
 def are_texts(table: GoldenRows, name: str, split: str) -> bool:

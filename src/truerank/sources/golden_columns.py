@@ -15,7 +15,9 @@ from truerank.sources.golden_cells import (
     TEXT_WORDS,
     is_lists,
     is_numeric,
+    is_prose,
     is_scored,
+    is_whole,
     lists_of,
     mean,
     rising,
@@ -26,7 +28,7 @@ from truerank.sources.golden_cells import (
 )
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, NumbersError, no_expected, only_one
 from truerank.sources.golden_rows import GoldenRows, first_names, json_cell
-from truerank.sources.golden_scores import check_judged_answers, check_places, check_rows, score_roles
+from truerank.sources.golden_scores import DATE, check_judged_answers, check_places, check_rows, score_roles
 from truerank.sources.golden_shapes import is_share, with_lists
 from truerank.sources.golden_words import (
     ANSWER,
@@ -55,12 +57,13 @@ from truerank.sources.golden_words import (
     words_of,
 )
 
-_DATE: Final = re.compile(r"(\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})(\b|T).*")
 #: For columns that are recognised by what they hold: the share of rows in which results have an expected answer, how
 #: many times longer their lists are, and the most systems.
 _OVERLAP: Final = 0.1
 _TEXTS: Final = frozenset("text texts content contents title titles score scores".split())
 _LONGER: Final = 1.5
+#: The least share of questions that each system has answered, where nothing but that tells which column names systems.
+_CROSSED: Final = 0.8
 #: So few rows may be those of so many systems.
 _FEWEST_ROWS: Final = 3
 
@@ -79,6 +82,11 @@ def _is_text(table: GoldenRows, name: str) -> bool:
     return not is_numeric(table, name)
 
 
+def _is_question(table: GoldenRows, name: str) -> bool:
+    """Whether a column holds texts, or numbers of questions."""
+    return not is_numeric(table, name) or all(str(cell).strip().isdecimal() for cell in table.filled(name))
+
+
 #: What columns of each role are called, and what they hold; expected and retrieved ones are told beside each other.
 _ROLES: Final[Mapping[str, tuple[frozenset[str], Callable[[GoldenRows, str], bool]]]] = {
     "system": (SYSTEM, _groups),
@@ -87,7 +95,7 @@ _ROLES: Final[Mapping[str, tuple[frozenset[str], Callable[[GoldenRows, str], boo
     "rank": (RANK, is_numeric),
     "document": (DOCUMENT, lambda table, name: not is_lists(table, name)),
     "grade": (GRADE | LABEL, is_numeric),
-    "question": (QUESTION, _is_text),
+    "question": (QUESTION, _is_question),
     "id": (ID, _any),
     "score": (SCORE | SCORES, lambda table, name: is_scored(table, name) and not is_lists(table, name)),
 }
@@ -95,9 +103,10 @@ _ROLES: Final[Mapping[str, tuple[frozenset[str], Callable[[GoldenRows, str], boo
 
 def _ruled_out(chosen: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
     """The roles for which named columns leave no room."""
-    several = max(len(chosen.get(role, ())) for role in ("retrieved", "score")) > 1
+    several = max(len(chosen.get(role, ())) for role in ("retrieved", "score", "rank")) > 1
     lists = {"document", "grade"} if "retrieved" in chosen and "document" not in chosen else set[str]()
-    scores = {"expected"} if "score" in chosen and not {"retrieved", "document"} & set(chosen) else set[str]()
+    scored = {"score", "rank"} & set(chosen) and not {"retrieved", "document"} & set(chosen)
+    scores = {"expected"} if scored else set[str]()
     return frozenset((lists | scores | ({"system"} if several else set())) - set(chosen))
 
 
@@ -152,7 +161,7 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
     found = GoldenRoles(identifier, question, expected, grade, system, document, rank, score, repeat, measure)
     if document is not None:
         return _of_documents(table, [name for name in names if name not in taken], chosen, found)
-    if "score" in chosen and not {"retrieved", "expected"} & set(chosen):
+    if {"score", "rank"} & set(chosen) and not {"retrieved", "expected"} & set(chosen):
         return score_roles(table, [name for name in names if name not in taken], chosen, replace(found, expected=None))
     retrieved, scores = _systems(table, names, taken, chosen, expected)
     if retrieved and expected is None:
@@ -235,7 +244,7 @@ def _by_content(
     if key is None:
         known = frozenset(doc for own in lists.get(wanted or "", ()) for doc in own)
         texts = [name for name in rest if not (known and vocabulary(table, name) & known)]
-        texts = [name for name in texts if not all(_DATE.fullmatch(str(cell)) for cell in table.filled(name))]
+        texts = [name for name in texts if not all(DATE.fullmatch(str(cell)) for cell in table.filled(name))]
         texts = [name for name in texts if len(set(map(str, table.cells(name)))) > MOST_SYSTEMS] or texts
         long = [name for name in texts if mean(len(str(cell).split()) for cell in table.filled(name)) >= TEXT_WORDS]
         # A short one beside numbers alone may also name systems.
@@ -245,11 +254,8 @@ def _by_content(
         pairs = [str(cell) for cell in table.cells(key)]
         for name in (one for one in rest if one != key):
             values = [str(cell) for cell in table.cells(name)]
-            count = len(set(values))
-            if (
-                1 < count <= MOST_SYSTEMS
-                and len(set(zip(pairs, values, strict=True))) == len(values) == len(set(pairs)) * count
-            ):
+            count, once = len(set(values)), len(set(zip(pairs, values, strict=True))) == len(values)
+            if 1 < count <= MOST_SYSTEMS and once and len(values) > _CROSSED * len(set(pairs)) * count:
                 which = name if which is None else ""
     return _Seen(text, wanted, which or None)
 
@@ -348,6 +354,8 @@ def _repeats(table: GoldenRows, names: Sequence[str], taken: set[str]) -> bool:
 def _expected(table: GoldenRows, names: Sequence[str], taken: set[str]) -> str | None:
     """The column of expected answers: one that names documents before one that does not, and answers last."""
     tiers: list[list[str]] = [[], [], [], [], []]
+    # Beside fractions, a number of references is none of them.
+    shares = any(is_share(table, name) and not is_whole(table, name) for name in names)
     for name in names:
         words = set(words_of(name))
         if name in taken or words & RETRIEVED or words & SCORES:
@@ -363,6 +371,8 @@ def _expected(table: GoldenRows, names: Sequence[str], taken: set[str]) -> str |
             tiers[0].append(name)
         elif wanted or "truth" in words or words == {"qrels"} or (words == {"judgments"} and is_lists(table, name)):
             tiers[1].append(name)
+        elif shares and is_whole(table, name):
+            continue
         elif reference or (words & ANSWER and words & THING):
             tiers[2].append(name)
         elif words & ANSWER and not words & (GENERATED | {"response"}):
@@ -447,7 +457,7 @@ def _check_left(table: GoldenRows, others: Sequence[str], lists: Sequence[str], 
     usual = min((mean(map(len, own)) for name in lists if (own := lists_of(table, name)) is not None), default=0)
     for name in (one for one in others if joined(one) not in ID):
         objects = any(isinstance(json_cell(cell), Mapping) for cell in table.filled(name))
-        apart = objects or set(words_of(name)) & (QUESTION | NOTES) or is_numeric(table, name) or _is_prose(table, name)
+        apart = objects or set(words_of(name)) & (QUESTION | NOTES) or is_numeric(table, name) or is_prose(table, name)
         own = None if apart else lists_of(table, name)
         listed = own is not None and (max(map(len, own)) > 1 or set(words_of(name)) & RETRIEVED)
         if own is not None and listed and usual > 1 and mean(map(len, own)) >= usual / 2:
@@ -478,12 +488,6 @@ def _labels(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _is_prose(table: GoldenRows, name: str) -> bool:
-    """Whether a column has an answer in words, which may hold the signs between ids."""
-    words = [len(str(cell).split()) for cell in table.filled(name)]
-    return bool(set(words_of(name)) & (ANSWER | GENERATED | REFERENCE)) and mean(words) >= 2 * TEXT_WORDS
-
-
 def _is_results(table: GoldenRows, name: str, known: frozenset[str]) -> bool:
     """Whether a column holds lists of results: by its name and its cells."""
     cells = table.filled(name)
@@ -491,13 +495,14 @@ def _is_results(table: GoldenRows, name: str, known: frozenset[str]) -> bool:
         return False
     if is_lists(table, name):
         return True
-    if _is_prose(table, name):
+    if is_prose(table, name):
         return False
     if not is_numeric(table, name):
-        several = sum(any(sign in str(cell) for sign in (*SEPARATORS, " ")) for cell in cells)
-        named = bool(set(words_of(name)) & RETRIEVED)
-        if named or vocabulary(table, name) & known:
+        known_so, named = vocabulary(table, name), not RETRIEVED.isdisjoint(words_of(name))
+        listed = sum(any(sign in str(cell) for sign in (*SEPARATORS, " ")) for cell in cells) >= MOST * len(cells)
+        # Two words alone are those of flags.
+        if known_so & known or (named and (listed or len(known_so) > 2 - bool(len(cells) < _FEWEST_ROWS))):
             return True
-        return several >= MOST * len(cells) and len(vocabulary(table, name)) > 1 and not known
+        return listed and len(known_so) > 1 and not known
     number = is_count(name) or (measure_in(name) and not set(words_of(name)) & PLACES)
     return not number and bool(vocabulary(table, name) & known)

@@ -16,7 +16,7 @@ ROLES: Final = (
     "measure",
 )  # fmt: skip
 #: Of which several columns can be named.
-_SEVERAL: Final = ("expected", "retrieved", "scores", "score", "label")
+_SEVERAL: Final = ("expected", "retrieved", "scores", "score", "rank", "label")
 MOST_SYSTEMS: Final = 12
 
 
@@ -56,6 +56,8 @@ class GoldenRoles:
             "document": self.document, "rank": self.rank, "score": self.score,
             "grade": self.grade, "repeat": self.repeat, "measure": self.measure,
         }  # fmt: skip
+        if self.measure in (self.score, *self.retrieved.values()):
+            del named["measure"]
         found: dict[str, tuple[str, ...]] = {role: (name,) for role, name in named.items() if name is not None}
         if self.retrieved:
             found["scores" if self.is_scores else "retrieved"] = tuple(self.retrieved.values())

@@ -38,6 +38,8 @@ _COUNT: Final = re.compile(r"\(\d+ rows?\)")
 _ARRAY: Final = re.compile(r"\{([^{}:]*)\}")
 #: The most cells of a title.
 _TITLE: Final = 2
+#: A word.
+_LETTERS: Final = re.compile(r"[^\W\d_]{2}")
 #: Letters of Japanese, and their least share of a text's letters beyond ASCII.
 _KANA: Final = re.compile("[\u3041-\u30fa]")
 _FEWEST_KANA: Final = 0.1
@@ -45,16 +47,18 @@ _FEWEST_KANA: Final = 0.1
 _LOOKED_AT: Final = 200
 #: A share of rows that counts as all but a few.
 _NEARLY_ALL: Final = 0.8
-#: What a row is called that holds no question.
+#: What a row is called that holds no question, and what may stand beside that.
 _SUMMARIES: Final = frozenset(
-    "mean average avg std stdev sd median mittelwert durchschnitt moyenne promedio media overall total subtotal sum "
-    "summe gesamt zwischensumme ø grand".split()
+    "mean average avg std stdev sd median mittelwert durchschnitt moyenne promedio media overall total subtotal sub "
+    "grand all sum summe summary aggregate aggregated rata gesamt zwischensumme macro micro".split()
 )
-#: Part of a text, and the most words of a label.
-_WORD: Final = re.compile(r"[^\W\d_]{2}")
+_OF_ALL: Final = frozenset("score scores over queries questions topics of value results weighted".split())
+#: The most words of a label such as "Subtotal Billing", which no question is called.
 _LABEL: Final = 5
 #: A list of questions beside other lists of its length: columns.
 _ASKED: Final = frozenset("question query questions queries user_input prompt".split())
+#: What names a question, and never a result.
+_ASKING: Final = QUESTION | {"query_id", "question_id", "topic_id", "qid"}
 #: Objects of JSON within objects that are looked through for rows.
 _DEEPEST: Final = 4
 
@@ -127,31 +131,57 @@ def of_rows(
     names = tuple(dict.fromkeys(str(key) for row in rows for key in row))
     if not rows:
         raise InputError("a table without rows", "give one with a row for each question", where=where)
-    asked = sum(len(text.split()) > _LABEL or text.endswith("?") for text in map(_text_of, rows))
-    means = [_is_summary(_text_of(row), _LABEL if 2 * asked > len(rows) else 1) for row in rows]
-    last = max((place + 1 for place, mean in enumerate(means) if not mean), default=1)
-    first = min(means.index(False), last - 1) if False in means else 0
-    inner = 2 * asked > len(rows) and any(means[first:last])
-    kept = [place for place in range(first, last) if not (inner and means[place])]
-    if len(kept) < len(rows):
-        left = first_names([_text_of(rows[place]) for place in range(len(rows)) if place not in kept], quoted=True)
-        where_left = "at the end" if not first else "at the beginning" if last == len(rows) else "at both ends"
-        remarks = (*remarks, f"rows of means {'between questions' if inner else where_left} are left out ({left})")
-    numbers = list(islice(lines, last))
-    return GoldenRows(name, where, names, tuple(rows[n] for n in kept), tuple(numbers[n] for n in kept), remarks)
+    left = _summaries(rows, names)
+    if left:
+        shown = first_names(dict.fromkeys(left.values()), quoted=True)
+        remarks = (*remarks, f"rows of means are left out: {len(left)} ({shown})")
+    kept = [(row, line) for at, (row, line) in enumerate(zip(rows, lines, strict=False)) if at not in left]
+    return GoldenRows(name, where, names, tuple(row for row, _ in kept), tuple(line for _, line in kept), remarks)
 
 
-def _text_of(row: Mapping[str, Any]) -> str:
-    """The text of a row that holds nothing else than numbers beside it; empty for any other."""
-    cells = [str(cell).strip() for cell in row.values() if not is_empty(cell)]
-    texts = [cell for cell in cells if _WORD.search(cell)] or cells[:1]
-    return texts[0] if len(texts) == 1 else ""
+def _summaries(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[int, str]:
+    """The rows that are called mean or total where others have the id or the text of a question, and what each says.
+
+    They say nothing that other rows do not, beside their numbers. Among questions of many words, any short text that
+    begins so is called that, and nothing else. Where no column is called so, or where questions are single words, only
+    rows at the ends of a table that hold nothing but numbers are means.
+    """
+    ids, texts = ([one for one in names if _is_called(one, words)] for words in (ID, QUESTION))
+    cells = [{name: " ".join(str(cell).split()).strip(":. ") for name, cell in row.items()} for row in rows]
+    words = [[cell for cell in own.values() if _LETTERS.search(cell)] for own in cells]
+    alone = [own[0] if len(own) == 1 else "" for own in words]
+    asked = 2 * sum(len(text.split()) > _LABEL or text.endswith("?") for text in alone) > len(rows)
+    heads = [[cell for name in (*ids, *texts) or names[:1] if (cell := own.get(name, ""))] for own in cells]
+    marked: dict[int, str] = {}
+    for at, head in enumerate(heads):
+        # Numbers of rows go on below questions.
+        label = next((cell for cell in head if not (asked and cell.isdecimal())), "")
+        if is_summary(label, labelled=asked and label == alone[at]):
+            marked[at] = label
+    free = [at for at in range(len(rows)) if at not in marked]
+    if not marked or not free:
+        return {}
+    told = sum(any(re.search(r"\d", cell) or len(cell.split()) > _TITLE for cell in heads[at]) for at in free)
+    beside = {at: set(words[at]) - {label} for at, label in marked.items()}
+    if asked or ((ids or texts) and 2 * told > len(free)):
+        usual = {word for at in free for word in words[at]}
+        return {at: label for at, label in marked.items() if beside[at] <= usual}
+    if len({label.casefold() for label in marked.values()}) < len(marked):
+        return {}
+    return {at: label for at, label in marked.items() if not beside[at] and not free[0] < at < free[-1]}
 
 
-def _is_summary(text: str, most: int) -> bool:
-    """Whether a text is the label of means or sums, of so many words at most: "Total", "Subtotal Billing"."""
-    words = re.findall(r"[^\W\d_]+", text.casefold().replace("sub-", "sub"))
-    return not _SUMMARIES.isdisjoint(words[:1]) and len(text.split()) <= most and not text.endswith("?")
+def _is_called(name: str, known: frozenset[str]) -> bool:
+    words = set(words_of(name))
+    return bool(words & known) and not words & (SYSTEM | THING - ID - {"ids"})
+
+
+def is_summary(text: str, *, labelled: bool = False) -> bool:
+    """Whether something is called mean, total or all, or is the label of such rows: "Subtotal Billing"."""
+    words = words_of(text.replace("Ø", "mean"))
+    if labelled and len(text.split()) <= _LABEL and not text.endswith("?"):
+        words = words[:1]
+    return not _SUMMARIES.isdisjoint(words) and set(words) <= _SUMMARIES | _OF_ALL
 
 
 def _file(path: Path) -> GoldenRows:
@@ -258,6 +288,8 @@ def _records(value: Any, name: str, place: str = "") -> _Records:
         return found[0], (*found[1], *remarks)
     parts = list(value.values())
     if len(parts) > 1 and all(isinstance(one, Mapping) and one for one in parts):
+        if grouped := _by_system([{**one, "name": key} for key, one in value.items()]):
+            return grouped
         shared = set.intersection(*(set(one) for one in parts))
         if len(shared) * 2 > max(len(one) for one in parts):
             return _of_objects(value, len(parts), remarks)
@@ -273,22 +305,24 @@ def _by_system(records: Sequence[Mapping[str, Any]]) -> _Records | None:
     """Records of systems, each with the list of its questions, as a row for each question."""
 
     def asks(record: Mapping[str, Any]) -> bool:
-        return any(joined(str(name)) in QUESTION for name in record)
+        return any(joined(str(name)) in _ASKING for name in record)
 
     keys = [key for key, cell in records[0].items() if isinstance(cell, list) and cell]
     for key in keys if not any(map(asks, records)) else ():
         inner = [one.get(key) for one in records]
         if all(isinstance(own, list) and all(isinstance(x, Mapping) and asks(x) for x in own) for own in inner):
             names = [_system_of(one, str(number)) for number, one in enumerate(records, 1)]
-            rows = [{"system": name, **one} for name, own in zip(names, inner, strict=True) for one in own or ()]
-            return rows, (f"rows are those of '{key}' of each system",)
+            # Parts of a test set ask other questions.
+            what = "system" if len(inner) == 1 or _same_questions([own or [] for own in inner]) else "group"
+            rows = [{what: name, **one} for name, own in zip(names, inner, strict=True) for one in own or ()]
+            return rows, (f"rows are those of '{key}' of each {what}",)
     return None
 
 
 def _same_questions(lists: Sequence[Sequence[Any]]) -> bool:
     """Whether lists of records ask much the same, as systems do, and parts of a test set do not."""
     cells = ([pair for one in own if isinstance(one, Mapping) for pair in one.items()] for own in lists)
-    asked = [{str(cell) for key, cell in own if joined(str(key)) in QUESTION} for own in cells]
+    asked = [{str(cell) for key, cell in own if joined(str(key)) in _ASKING} for own in cells]
     return 2 * len(set.intersection(*asked)) > max(map(len, asked))
 
 

@@ -10,23 +10,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from truerank.sources.golden_cells import TEXT_WORDS, is_missing, is_numeric, is_scored, number_of
+from truerank.sources.golden_cells import TEXT_WORDS, is_missing, is_numeric, is_scored, is_whole, number_of
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, HalfError, NumbersError, no_expected, only_one
-from truerank.sources.golden_rows import GoldenRows, first_names
+from truerank.sources.golden_rows import GoldenRows, first_names, is_summary, json_cell
 from truerank.sources.golden_words import (
     CUTOFFS,
     GROUPS,
     ID,
     LOWER,
-    MEASURE,
     MODELS,
     NOTES,
     QUESTION,
+    RAG_MEASURE,
     SCORE,
     SCORES,
     SECONDS,
     called,
     is_count,
+    is_measure,
     joined,
     lower_is_better,
     measure_in,
@@ -41,16 +42,17 @@ _CALLED: Final = frozenset(
     "bewertung punkte".split()
 )
 _SIZES: Final = frozenset("len length size chars words".split())
-#: Measures of programs that judge answers and contexts, such as Ragas and DeepEval.
-_RAG_MEASURE: Final = re.compile(
-    r"faithfulness|groundedness|answer_(relevancy|relevance|correctness|similarity)|semantic_similarity|"
-    r"context(ual)?_(precision|recall|relevancy|relevance|entity_recall)|factual_correctness|hallucination"
-)
+#: Words of columns that say what a question is, and not how it was answered.
+_TRAITS: Final = frozenset("answerable unanswerable".split())
 #: A column whose largest value is so many times that of another one is of another measure.
 SCALE: Final = 10
 #: Numbers that programs write where there is no score: 99, -999. A score is so many by less than this chance.
 _MARK: Final = re.compile(r"-?9{2,}")
 _CHANCE: Final = 0.001
+#: What a column is called that says of how many questions a row is the mean.
+_COUNTS: Final = re.compile(
+    r"n|questions|queries|topics|(n|num|nb|number_of|count|total)_(q|questions|queries|topics|tests)"
+)
 #: Numbers above it, and whole numbers above 1, are asked about where nothing calls them scores.
 _HIGHEST_SCORE: Final = 2
 
@@ -59,6 +61,12 @@ def score_roles(
     table: GoldenRows, free: Sequence[str], chosen: Mapping[str, tuple[str, ...]], found: GoldenRoles
 ) -> GoldenRoles:
     """The roles of a score table: a column of numbers for each system, or one with the system beside it."""
+    turned = "rank" in chosen and "score" not in chosen
+    if turned:
+        chosen = {**chosen, "score": chosen["rank"]}
+    elif found.rank is not None and "score" not in chosen:
+        raise no_expected(table)  # ranks order results
+    found = replace(found, rank=chosen["rank"][0] if turned else None, score=None if turned else found.score)
     numbers, left = list(chosen.get("score", ())), tuple[str, ...]()
     if not numbers:
         numbers, left = _numbers(table, [name for name in free if is_scored(table, name)])
@@ -77,8 +85,6 @@ def score_roles(
     left = (*left, *refuse_marks(table, own, found.system, shown, asked="score" not in chosen))
     if found.system is not None:
         return replace(_by_system(table, free, numbers, chosen, found), left=left)
-    if found.rank is not None and "score" not in chosen:
-        raise no_expected(table)  # ranks order results
     if not numbers:
         fault = f"no results and no scores; there are {first_names(table.names, quoted=True)}"
         remedy = "name the columns: --columns question=…,expected=…,retrieved=…"
@@ -98,7 +104,7 @@ def score_roles(
         _check_scores(table, numbers)
         _check_factors(table, numbers)
     labels = _labels(numbers)
-    if isinstance(table.where, Path) and len(numbers) == 1 and joined(numbers[0]) in SCORE:
+    if isinstance(table.where, Path) and len(numbers) == 1 and (found.measure or is_measure(numbers[0])):
         labels = {table.where.stem: numbers[0]}  # a file for each system
     return replace(found, expected=None, score=None, retrieved=labels, is_scores=True, left=left)
 
@@ -122,7 +128,9 @@ def _by_system(
         fault = f"'{found.system}' names systems, or the runs of {first_names(numbers, quoted=True)}"
         choices = (f"score={'+'.join(numbers)},repeat={found.system}", *(f"score={name}" for name in numbers))
         raise table.two_readings(fault, choices)
-    score = found.score or only_one(table, numbers, "score")
+    # Shares with fractions are scores rather than counts are.
+    likely = sorted(numbers, key=lambda name: is_whole(table, name))
+    score = found.score or only_one(table, likely, "score")
     if score is None:
         fault = f"a column '{found.system}', and none with scores or results"
         raise HalfError(fault, "name it: --columns score=COLUMN", where=table.where)
@@ -148,15 +156,17 @@ def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[
         words = set(words_of(name))
         lower = lower_is_better(name) or SECONDS.search(name)
         grouped = words and words <= GROUPS
-        counts = is_count(name) or words & _SIZES or _is_counted(table, name)
-        apart = lower or grouped or counts or words & _DERIVED or name in _SIGNS
+        apart = lower or grouped or is_count(name) or words & (_SIZES | _DERIVED | _TRAITS) or name in _SIGNS
+        apart = apart or _is_counted(table, name)
         (left if apart or (joined(name) in ID and len(names) > 1) else kept).append(name)
-    # Beside numbers, true and false say something of the question.
-    flags = [name for name in kept if not measured(name) and all(isinstance(x, bool) for x in table.filled(name))]
+    # Beside numbers, yes and no say something of the question, unless they are called scores.
+    flags = [name for name in kept if not measured(name) and all(str(x).strip().isalpha() for x in table.filled(name))]
     if len(flags) < len(kept):
         kept, left = [name for name in kept if name not in flags], left + flags
     if not kept:
-        return list(names), ()
+        times = [name for name in names if lower_is_better(name) or SECONDS.search(name)]
+        others = [name for name in names if not set(words_of(name)) & _TRAITS]
+        return [name for name in times if "total" in words_of(name)] or times or others, ()
     return kept, ((f"not taken for scores: {first_names(left, quoted=True)}",) if left else ())
 
 
@@ -220,7 +230,7 @@ def failure_marks(values: Sequence[float]) -> tuple[frozenset[float], bool]:
 
 def check_judged_answers(table: GoldenRows, free: Sequence[str], expected: str | None, retrieved: str) -> None:
     """Asks where a table has results, and beside them what a program that judges answers made of them."""
-    scored = [name for name in free if _RAG_MEASURE.fullmatch("_".join(words_of(name)))]
+    scored = [name for name in free if RAG_MEASURE.fullmatch(joined(name))]
     if scored:
         fault = f"scores of a program that judges answers ({first_names(scored, quoted=True)}), or results to be scored"
         choices = (*(f"score={name}" for name in scored[:2]), f"expected={expected},retrieved={retrieved}")
@@ -234,15 +244,21 @@ def _is_counted(table: GoldenRows, name: str) -> bool:
 
 
 def check_means(table: GoldenRows, head: str) -> None:
-    """Refuses a table with a row for each system, or measure, of numbers alone, of which each is that of a measure."""
+    """Refuses a table of means: of systems, or measures, also by groups, of counted questions, or in totals."""
     heads = [str(cell).strip() for cell in table.cells(head)]
     numbers = [name for name in table.names if name != head and is_numeric(table, name)]
-    asked = any(joined(name) in QUESTION | ID for name in table.names)
-    if asked or not numbers or len(set(heads)) < len(heads):
+    scored = [name for name in numbers if measure_in(name)]
+    rest = [name for name in numbers if name not in scored]
+    first = table.rows[0]
+    totals = [name for name in table.names if is_summary(name) and isinstance(json_cell(first.get(name)), Mapping)]
+    asked = any(joined(name) in QUESTION for name in table.names)
+    if asked or (any(joined(name) in ID for name in table.names) and not totals):
         return
-    by_row = all(MEASURE.fullmatch(one) for one in heads)
-    if by_row or all(measure_in(name) for name in numbers):
-        what = first_names(heads if by_row else numbers, quoted=True)
+    single = len(set(heads)) == len(heads)
+    by_row = bool(head and numbers and single) and all(map(is_measure, heads))
+    grouped = all(set(words_of(name)) <= GROUPS for name in rest) and (rest or single)
+    if by_row or totals or (scored and ((head and grouped) or any(_COUNTS.fullmatch(joined(one)) for one in rest))):
+        what = first_names(heads if by_row else totals or scored, quoted=True)
         fault = f"means over all questions ({what}), and no scores of single ones"
         raise table.fault(fault, "give a row for each question: a mean does not say how much of it is chance")
 
@@ -278,6 +294,7 @@ def check_rows(
     if len(set(rows)) == len(rows) or keys[:1] != [found.question or found.identifier]:
         return
     choices: dict[str, list[str]] = {}
+    named = "score" in chosen and chosen["score"] != chosen.get("measure")
     for name in others:
         groups: dict[tuple[str, ...], set[str]] = {}
         for row, cell in zip(rows, table.cells(name), strict=True):
@@ -290,14 +307,19 @@ def check_rows(
         if _names_measures(table, name):
             choices[name] = ["measure"]
         elif set(words_of(name)) & CUTOFFS and names:
-            choices[name] = ["measure", "repeat"]
+            choices[name] = ["repeat"] if "measure" in chosen else ["measure", "repeat"]
         elif found.repeat is None and found.system is None and names:
-            choices[name] = ["system", "repeat"]
-        elif found.repeat is None and found.system is not None and "score" not in chosen:
+            # Of a system most questions have several.
+            several = 2 * sum(len(own) > 1 for own in groups.values()) > len(groups)
+            choices[name] = ["system", "repeat"] if several else ["repeat"]
+        elif found.repeat is None and found.system is not None and not named:
             same = len(set(map(frozenset, groups.values()))) <= len({row[1] for row in rows})
             other = "measure" if same else "document"
-            choices[name] = ["repeat"] if is_numeric(table, name) else [other, "repeat"]
+            plain = is_numeric(table, name) or "measure" in chosen
+            choices[name] = ["repeat"] if plain else [other, "repeat"]
+    apart = [name for name in choices if len({*zip(rows, map(str, table.cells(name)), strict=True)}) == len(rows)]
     if choices:
+        choices = {name: choices[name] for name in apart or choices}
         what = "a question and a system" if found.system else "a question"
         fault = f"several rows of {what}, with {first_names(choices, quoted=True)}"
         raise table.two_readings(fault, tuple(f"{role}={name}" for name, own in choices.items() for role in own))
@@ -311,17 +333,20 @@ def _check_scores(table: GoldenRows, numbers: Sequence[str]) -> None:
     if all(map(lower_is_better, numbers)):
         return
     doubtful = [where, *filter(SECONDS.search, numbers)]
-    if not plain and (len(doubtful) > 1 or lower_is_better(where)):
-        fault = f"'{doubtful[-1]}' is not called like a score: lower may be better"
-        raise table.fault(fault, "give scores of which the higher is better, or name them: --columns score=COLUMN")
     named = words & (SCORE | SCORES | _CALLED) or any(measure_in(name) for name in (*numbers, where))
     cells = [cell for name in numbers for cell in table.filled(name) if not is_missing(cell)]
     values = [abs(number_of(cell) or 0.0) for cell in cells]
-    largest = max(values, default=0.0)
-    if not named and (largest > _HIGHEST_SCORE or (largest > 1 and all(value.is_integer() for value in values))):
-        chosen = "+".join(numbers)
-        fault = f"{first_names(numbers, quoted=True)} with values up to {largest:g}: scores, or places, times or counts"
-        raise NumbersError(f"two readings: {fault}", (f"score={chosen}",), table.where)
+    largest, fault = max(values, default=0.0), ""
+    if not plain and (len(doubtful) > 1 or lower_is_better(where)):
+        fault = f"'{doubtful[-1]}' is not called like a score: lower may be better"
+    elif not named and (largest > _HIGHEST_SCORE or (largest > 1 and all(value.is_integer() for value in values))):
+        fault = (
+            f"{first_names(numbers, quoted=True)} with values up to {largest:g}: scores, or places, times or counts, "
+        )
+        fault += "of which the lower is better"
+    if fault:
+        choices = tuple(f"{role}={'+'.join(numbers)}" for role in ("score", "rank"))
+        raise NumbersError(f"two readings: {fault}", choices, table.where)
 
 
 def check_places(table: GoldenRows, found: GoldenRoles) -> None:
@@ -341,17 +366,20 @@ def check_places(table: GoldenRows, found: GoldenRoles) -> None:
 def _names_measures(table: GoldenRows, name: str) -> bool:
     """Whether the few values of a column name measures."""
     values = set(map(str, table.filled(name)))
-    return 1 < len(values) <= MOST_SYSTEMS and any(
-        MEASURE.fullmatch(one) or _RAG_MEASURE.fullmatch(one) for one in values
-    )
+    return 1 < len(values) <= MOST_SYSTEMS and any(map(is_measure, values))
 
 
 def _check_numbers(table: GoldenRows, numbers: Sequence[str], *, asked: bool) -> None:
     """Refuses columns that cannot be scores of one measure by several systems."""
-    if asked and len({measured(name) for name in numbers}) > 1:
-        choice = f"score={'+'.join(name for name in numbers if measured(name) == measured(numbers[0]))}"
-        remedy = f'choose one: --columns "{choice}"' if " " in choice else f"choose one: --columns {choice}"
-        raise table.fault(f"columns of several measures ({first_names(numbers, quoted=True)})", remedy)
+    groups: dict[str, list[str]] = {}
+    for name in numbers:
+        groups.setdefault(measured(name), []).append(name)
+    alone = any(map(is_measure, numbers))
+    if len(groups) > 1 and (asked or alone):
+        # Columns that are called after nothing but measures are those of one system.
+        parts = [[name] for name in sorted(numbers, key=lambda name: not measured(name))] if alone else groups.values()
+        fault = f"columns of several measures ({first_names(numbers, quoted=True)})"
+        raise table.two_readings(fault, tuple(f"score={'+'.join(part)}" for part in parts))
     full = [name for name in numbers if len(table.filled(name)) * 2 >= len(table.rows)]
     for name in numbers:
         if name not in full:
@@ -443,12 +471,13 @@ def _labels(names: Sequence[str]) -> dict[str, str]:
 
 def direction(table: GoldenRows, found: GoldenRoles) -> str:
     """Which scores are better, where their names do not say that the higher are."""
-    names = [found.score] if found.score is not None else list(found.retrieved.values())
-    names += [str(table.cells(found.measure)[0])] if found.measure is not None else []
-    if all(map(lower_is_better, names)) or (found.measure and lower_is_better(str(table.cells(found.measure)[0]))):
+    columns = [found.score] if found.score is not None else list(found.retrieved.values())
+    measure = [str(table.cells(found.measure)[0])] if found.measure is not None else []
+    names = [*columns, *measure]
+    if found.rank or all(map(lower_is_better, columns)) or any(map(lower_is_better, measure)):
         return "lower is better: their sign is turned"
     known = any(measured(name) or set(words_of(name)) & (_CALLED | {"score", "scores"}) for name in names)
-    return "" if known or any(_RAG_MEASURE.fullmatch("_".join(words_of(name))) for name in names) else _HIGHER
+    return "" if known else _HIGHER
 
 
 def named_measure(table: GoldenRows, found: GoldenRoles) -> str:
@@ -460,7 +489,7 @@ def named_measure(table: GoldenRows, found: GoldenRoles) -> str:
 
 
 _HIGHER: Final = "higher counts as better"
-_DATE: Final = re.compile(r"(\d{4}-\d\d(-\d\d)?|\d{1,2}[./]\d{1,2}[./]\d{2,4})(\b|T).*")
+DATE: Final = re.compile(r"(\d{4}-\d\d(-\d\d)?|\d{1,2}[./]\d{1,2}[./]\d{2,4})(\b|T).*")
 _CUT: Final = re.compile(r"(top|k|at|depth|.*@)[ _=@-]?\d+", re.IGNORECASE)
 #: Ids of rows and of tasks, which may name anything.
 _ANY: Final = frozenset("index idx unnamed_0 task key".split())
@@ -507,9 +536,9 @@ def _no_questions(name: str, cells: Sequence[str]) -> str:
 def group_of(cells: Sequence[str]) -> str:
     """What cells are that name means; empty where they may name questions."""
     kinds: Mapping[str, Callable[[str], Any]] = {
-        "dates": _DATE.fullmatch,
+        "dates": DATE.fullmatch,
         "cut-offs": _CUT.fullmatch,
-        "measures": MEASURE.fullmatch,
+        "measures": is_measure,
         "languages": _LANGUAGES.__contains__,
         "data sets": lambda cell: "".join(words_of(cell)) in _DATA_SETS,
         "groups of questions": lambda cell: (

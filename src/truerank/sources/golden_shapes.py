@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from truerank.sources.golden_cells import INNER, KEYS, is_lists, is_numeric, items, lists_of, number_of, separator
 from truerank.sources.golden_roles import named_columns
-from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows
+from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, is_summary, json_cell, of_rows
 from truerank.sources.golden_scores import check_means, check_preferences, group_of
 from truerank.sources.golden_words import (
     DOCUMENT,
@@ -19,8 +19,8 @@ from truerank.sources.golden_words import (
     NAMED_MEASURE,
     PLACES,
     QUESTION,
+    RAG_MEASURE,
     REFERENCE,
-    REPEAT,
     RETRIEVED,
     SCORE,
     SYSTEM,
@@ -29,14 +29,20 @@ from truerank.sources.golden_words import (
     joined,
     words_of,
 )
-from truerank.sources.tool_results import FORMS, NAMES_OF_MEASURES, ToolForm
+from truerank.sources.tool_results import FORMS, NAMES_OF_MEASURES, ToolForm, is_number, measure_name
+from truerank.text.printable import counted
 
 _NUMBERED: Final = re.compile(r"(.*?)[ _.-]?(\d{1,9})")
 _MEASURE: Final = re.compile(NAMES_OF_MEASURES.pattern.removesuffix("([@_(].*)?") + r"((?:_cut|_at)?[@_][\d.]+)?")
 
 
-def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenRows, dict[str, tuple[str, ...]]]:
-    """The table with a row for each question, or result, and the columns that were named, by role."""
+def shaped(
+    table: GoldenRows, columns: str | Mapping[str, str], measure: str | None = None
+) -> tuple[GoldenRows, dict[str, tuple[str, ...]]]:
+    """The table with a row for each question, or result, and the columns that were named, by role.
+
+    Of scores of several measures one is left, unless `measure` is None.
+    """
     table = unfolded(table)
     # A tool writes datasetItemId, or dataset_item_id.
     spelt = {joined(name): name for name in table.names}
@@ -50,10 +56,10 @@ def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenR
     names = [name.strip() for part in named for name in part.partition("=")[2].split("+")]
     table = _with_nested(table, names)
     chosen = named_columns(columns, table)
-    if not _RESULTS & {*chosen, *form.roles} and (scored := [form.measures] if form.measures else _measures_in(table)):
-        table = _by_measure(table, scored)
-        system = {"system": "system"} if "system" in table.names else {}
-        form = form._replace(roles={**form.roles, **system, "measure": "measure", "score": "score"})
+    free = not _RESULTS & {*chosen, *form.roles}
+    if measure is not None and free and (scored := _measures_in(table)):
+        table, wanted = _of_columns(table, scored, measure)
+        chosen |= {"measure": (wanted,), "score": (wanted,)}
     chosen = {**_of_form(table, form, chosen), **chosen}
     if form.tool:
         taken = {name for names in chosen.values() for name in names}
@@ -65,7 +71,12 @@ def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenR
     if len(several) > 1:
         table = _together(table, several)
         chosen["expected"] = ("+".join(several),)
-    return placed(turned(_with_flags(table), chosen), chosen), chosen
+    table = placed(turned(_with_flags(table), chosen), chosen)
+    named_so = [name for name in table.names if joined(name) in NAMED_MEASURE and not is_numeric(table, name)]
+    by_row = chosen.get("measure") or (tuple(named_so) if len(named_so) == 1 else ())
+    if measure is not None and by_row and by_row != chosen.get("score"):
+        table, chosen["measure"] = _of_rows(table, by_row[0], measure), by_row
+    return table, chosen
 
 
 #: Words by which people say that an answer is right, or is not; "yes" and "pass" are those of cells.
@@ -118,38 +129,76 @@ def _measures_in(table: GoldenRows) -> list[str]:
     """
     if any((words := set(words_of(name))) & WANTED and words <= WANTED | THING for name in table.names):
         return []
-    nested = [name for name in table.names if all(_scores_in(cell, name) for cell in table.filled(name) or ("",))]
+    free = [name for name in table.names if not is_summary(name)]
+    nested = [name for name in free if all(_scores_in(cell) for cell in table.filled(name) or ("",))]
     # What stands behind a measure and its cut-off names a system: ndcg@10_old.
-    single = [name for name in table.names if _MEASURE.fullmatch(name) and is_numeric(table, name)]
+    known = [name for name in table.names if _is_measure(name)]
+    single = [name for name in known if is_numeric(table, name)] if any(map(_MEASURE.fullmatch, known)) else []
     asked = any(joined(name) in QUESTION | ID for name in table.names)
     return nested or (single if len(single) > 1 and asked else [])
 
 
-def _scores_in(cell: Any, column: str) -> dict[str, float]:
-    """The scores of an object by measure, or by system in a column of one; or of a list with names and scores."""
+def _is_measure(name: str) -> bool:
+    return bool(_MEASURE.fullmatch(name) or RAG_MEASURE.fullmatch(joined(name)))
+
+
+def _scores_in(cell: Any) -> dict[str, Any]:
+    """The scores of an object by measure, or of a list of objects with a name and a score."""
     value = json_cell(cell)
     if isinstance(value, list) and all(isinstance(one, Mapping) and "name" in one for one in value):
         return {str(one["name"]): one["score"] for one in value if not is_empty(one.get("score"))}
-    plain = isinstance(value, Mapping) and all(isinstance(one, int | float) or one is None for one in value.values())
-    names = (*map(str, value), column.rpartition(".")[2]) if plain else ()
-    return dict(value) if any(map(_MEASURE.fullmatch, names)) else {}
+    if not isinstance(value, Mapping):
+        return {}
+    cells = {
+        str(name): one["score"] if isinstance(one, Mapping) and "score" in one else one for name, one in value.items()
+    }
+    plain = all(one is None or is_number(one) or isinstance(one, bool) for one in cells.values())
+    return cells if plain and any(map(_is_measure, cells)) else {}
 
 
-def _by_measure(table: GoldenRows, columns: Sequence[str]) -> GoldenRows:
-    """The table with a row for each score, of what names the question and the system."""
-    kept = [name for name in table.names if joined(name) in QUESTION | ID | SYSTEM | REPEAT and name not in columns]
-    nested = any(_scores_in(row.get(columns[0]), columns[0]) for row in table.rows)
-    rows, lines = [], []
-    for row, line in zip(table.rows, table.lines, strict=True):
-        for name in columns:
-            head = name.rpartition(".")[2]
-            for key, score in (_scores_in(row.get(name), name) if nested else {name: row.get(name)}).items():
-                measure, system = (head, key) if nested and _MEASURE.fullmatch(head) else (key, head)
-                own = {"system": system} if nested and (len(columns) > 1 or measure == head) else {}
-                rows += [{one: row.get(one) for one in kept} | own | {"measure": measure, "score": score}]
-                lines.append(line)
-    remark = f"scores by measure: {first_names(columns, quoted=True)}"
-    return of_rows(table.name, table.where, rows, lines, (*table.remarks, remark))
+def _of_columns(table: GoldenRows, columns: Sequence[str], measure: str) -> tuple[GoldenRows, str]:
+    """The table with the scores of one measure in a column that is called after it, and the name of that."""
+    plain = ({name: row.get(name) for name in columns} for row in table.rows)
+    scores = [_scores_in(own[columns[0]]) if len(columns) == 1 else own for own in plain]
+    known = [name for name in {name: 1 for own in scores for name in own} if name not in table.names or name in columns]
+    wanted = _one_measure(table, known, measure)
+    left = {*columns, *(name for name in table.names if joined(name) in DOCUMENT)}
+    asked = [name for name in table.names if joined(name) in QUESTION | ID]
+    rows, lines, lost = [], [], 0
+    for row, line, own in zip(table.rows, table.lines, scores, strict=True):
+        if all(map(is_empty, (*own.values(), *map(row.get, asked)))):
+            lost += 1
+            continue
+        rows.append({name: cell for name, cell in row.items() if name not in left} | {wanted: own.get(wanted)})
+        lines.append(line)
+    said = [f"left out: {counted(lost, 'row')} without a question and a score"] if lost else []
+    return of_rows(table.name, table.where, rows, lines, (*table.remarks, *said, *_read(wanted, known, ""))), wanted
+
+
+def _of_rows(table: GoldenRows, column: str, measure: str) -> GoldenRows:
+    """The rows of one measure, where a column names it."""
+    names = [str(cell).strip() for cell in table.cells(column)]
+    known = list(dict.fromkeys(name for name in names if not is_empty(name)))
+    wanted = _one_measure(table, known, measure)
+    rows = [row for row, name in zip(table.rows, names, strict=True) if name == wanted]
+    lines = [line for line, name in zip(table.lines, names, strict=True) if name == wanted]
+    return of_rows(table.name, table.where, rows, lines, (*table.remarks, *_read(wanted, known, column)))
+
+
+def _one_measure(table: GoldenRows, known: Sequence[str], measure: str) -> str:
+    wanted = [name for name in known if len(known) == 1 or name == measure]
+    wanted = wanted or [name for name in known if measure_name(name) == measure_name(measure)]
+    if len(wanted) != 1:
+        fault = f"scores of {len(known)} measures ({first_names(known)}), none of which is {measure or 'named'}"
+        shown = ", or ".join(f'"{name}"' if " " in name else name for name in known[:3])
+        raise table.fault(fault, f"choose one: --measure {shown}" if known else "give scores of topics")
+    return wanted[0]
+
+
+def _read(wanted: str, known: Sequence[str], column: str) -> Iterable[str]:
+    if others := [name for name in known if name != wanted]:
+        shown = f"{column} {wanted}" if number_of(wanted) is not None else wanted
+        yield f"{shown} is read; {counted(len(others), 'other measure')} left out: {first_names(others)}"
 
 
 def _with_nested(table: GoldenRows, names: Sequence[str]) -> GoldenRows:
@@ -187,6 +236,7 @@ def _together(table: GoldenRows, names: Sequence[str]) -> GoldenRows:
 
 def unfolded(table: GoldenRows) -> GoldenRows:
     """Cells that hold one list for each system become columns: `retrieved: {a: [...], b: [...]}`."""
+    table = _systems_as_rows(table)
     rows = []
     for row in table.rows:
         flat: dict[str, Any] = {}
@@ -199,14 +249,39 @@ def unfolded(table: GoldenRows) -> GoldenRows:
                 # A request, with its text and what else was sent.
                 flat |= {str(key): value[key] for key in asked if isinstance(value[key], str) and key not in row}
                 continue
-            folded = isinstance(value, Mapping) and not any(key in value for key in (*KEYS, *INNER))
-            lists = folded and bool(value) and all(isinstance(one, list | dict) for one in value.values())
-            if lists or (folded and _has_results(value)):
+            plain = isinstance(value, Mapping) and not any(key in value for key in (*KEYS, *INNER))
+            # Objects by document are expected, and scores are none of lists.
+            plain = plain and not set(words_of(name)) & WANTED and not _scores_in(value)
+            if plain and value and (all(isinstance(x, list | dict) for x in value.values()) or _has_results(value)):
                 flat |= {f"{name}.{key}": one for key, one in value.items()}
             else:
                 flat[str(name)] = cell
         rows.append(flat)
-    return of_rows(table.name, table.where, rows, table.lines, table.remarks)
+    return _systems_as_rows(of_rows(table.name, table.where, rows, table.lines, table.remarks))
+
+
+def _systems_as_rows(table: GoldenRows) -> GoldenRows:
+    """Columns with objects of the same keys, of which some have numbers, become a row for each system, or measure."""
+    keys: dict[str, frozenset[str]] = {}
+    for name in table.names:
+        cells = [json_cell(cell) for cell in table.filled(name)]
+        if cells and all(isinstance(cell, Mapping) and any(map(is_number, cell.values())) for cell in cells):
+            keys[name] = frozenset(cells[0])
+    heads = {name: name.rpartition(".")[2] for name in keys}
+    named = [name for name in keys if _is_measure(heads[name])]
+    alike = [name for name in keys if [*keys.values()].count(keys[name]) > 1 and not keys[name] & {*KEYS}]
+    if not (parts := named or alike):
+        return table
+    what = "measure" if named else "system"
+    rows = [
+        {key: cell for key, cell in row.items() if key not in parts}
+        | {what: heads[name], **(json_cell(row.get(name)) or {})}
+        for row in table.rows
+        for name in parts
+    ]
+    remark = f"{what}s are {first_names(parts, quoted=True)}, which have the same keys"
+    lines = (line for line in table.lines for _ in parts)
+    return of_rows(table.name, table.where, rows, lines, (*table.remarks, remark))
 
 
 def _has_results(value: Mapping[str, Any]) -> bool:
@@ -219,11 +294,10 @@ def turned(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
     """A table with a row for each system and a column for each question, turned."""
     measures = [name for name in table.names if joined(name) in NAMED_MEASURE]
     heads = chosen.get("system") or tuple(name for name in table.names if joined(name) in SYSTEM)
-    if not heads and len(measures) == 1:
-        check_means(table, measures[0])
+    if not {"question", "id"} & set(chosen):
+        check_means(table, next((own[0] for own in (heads, measures) if len(own) == 1), ""))
     if len(heads) != 1:
         return table
-    check_means(table, heads[0])
     systems = [str(cell) for cell in table.cells(heads[0])]
     others = [name for name in table.names if name != heads[0]]
     plain = [name for name in others if joined(name) in QUESTION | ID | SCORE | DOCUMENT | RETRIEVED | GRADE]

@@ -95,6 +95,11 @@ _TIME: Final = re.compile(
 SECONDS: Final = re.compile(r"[_ (]s\)?$", re.IGNORECASE)
 #: What numbers of results are called of which each has a score of its own.
 CUTOFFS: Final = frozenset("k depth cutoff cutoffs cut top".split())
+#: Measures of programs that judge answers and contexts, such as Ragas and DeepEval.
+RAG_MEASURE: Final = re.compile(
+    r"faithfulness|groundedness|answer_(relevancy|relevance|correctness|similarity)|semantic_similarity|"
+    r"context(ual)?_(precision|recall|relevancy|relevance|entity_recall)|factual_correctness|hallucination"
+)
 #: What rows are called that hold means of many questions.
 GROUPS: Final = frozenset(
     "k depth cutoff cutoffs cut epoch epochs fold folds split splits step steps iteration date day week month quarter "
@@ -110,7 +115,9 @@ REPEAT: Final = frozenset(
 NAMED_MEASURE: Final = frozenset("measure metric metric_name measure_name".split())
 SCORE: Final = frozenset("score value metric_value result".split())
 SCORES: Final = frozenset("score scores similarity similarities distance distances cosine".split())
-WANTED: Final = frozenset("expected gold golden relevant positive positives target targets truth correct".split())
+WANTED: Final = frozenset(
+    "expected acceptable gold golden relevant positive positives target targets truth correct".split()
+)
 NOTES: Final = frozenset(
     "tag tags topic topics category categories keyword keywords note notes comment comments".split()
 )
@@ -132,8 +139,8 @@ MODELS: Final = frozenset(
     "judge model llm gpt chatgpt claude gemini llama mistral qwen ai auto automatic machine".split()
 )
 MEASURE: Final = re.compile(
-    r"(n?dcg|recall|precision|mrr|rr|map|ap|hit(?:_?rate)?|success|f1|accuracy|acc|em|rouge|bleu|faithfulness|"
-    r"context_(?:recall|precision)|answer_relevancy|latency|cost)(?:[@_ ]?\d+)?",
+    r"(n?dcg|recall|precision|mrr|rr|map|ap|hit(?:_?rate)?|success|f1|accuracy|acc|em|rouge|bleu|latency|"
+    r"cost)(?:[@_ ]?\d+)?",
     re.IGNORECASE,
 )
 
@@ -148,7 +155,7 @@ def is_count(name: str) -> bool:
 def lower_is_better(name: str) -> bool:
     """Whether a name says that lower values are better: a time, a cost, a rank, an error."""
     words = set(words_of(name))
-    if words & _TURNED or measure_in(name) not in ("", "hit", "latency", "cost"):
+    if words & _TURNED or measure_in(name) not in ("", "hit", "latency", "cost", "hallucination"):
         return False
     return bool(words & LOWER) or _TIME.search(name) is not None
 
@@ -156,4 +163,11 @@ def lower_is_better(name: str) -> bool:
 def measure_in(name: str) -> str:
     """The measure that a column's name ends or begins with; empty for none."""
     parts = re.split(r"[\s_\-./:]+(?=\D)", name)
-    return next((part.lower() for part in parts if MEASURE.fullmatch(part)), "")
+    judged = RAG_MEASURE.search(joined(name))
+    return judged[0] if judged else next((part.lower() for part in parts if MEASURE.fullmatch(part)), "")
+
+
+def is_measure(name: str) -> bool:
+    """Whether a column's name is that of a measure or says score, and nothing else: it names no system."""
+    called_so = RAG_MEASURE.fullmatch(joined(name)) or joined(name) in SCORE
+    return bool(called_so) or MEASURE.fullmatch(re.sub(r"_at_(?=\d)", "@", name)) is not None

@@ -14,7 +14,7 @@ from truerank.sources import columns as names_of
 from truerank.sources import compressed, formats, grammar
 from truerank.sources.golden_cells import identifier_of
 from truerank.sources.golden_roles import named_columns
-from truerank.sources.golden_rows import GoldenRows, of_rows, opened_rows
+from truerank.sources.golden_rows import GoldenRows, first_names, of_rows, opened_rows
 from truerank.sources.golden_words import MODELS, words_of
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.query_files import as_text, number_in, well_formed
@@ -93,6 +93,9 @@ def read_labels(spec: str | SourceSpec, columns: str = "") -> Iterator[Judgment]
     found = [None if len(raters) > 1 else _of_row(row, where) for row in read]
     if None in found and len(raters) < 2:
         raters = _raters(read)
+    if votes := {str(row.values.get(name)) for row in read for name in raters} & {"tie", *table.names}:
+        fault = f"votes between two answers ({first_names(sorted(votes), quoted=True)}), which are not read"
+        raise InputError(fault, "give a row for each answer, with a label of its own", where=where, line=read[0].line)
     if len(raters) < 2 and not any(found):
         there = ", ".join(map(repr, list(table.names)[:12]))
         remedy = f"name one, or one for each annotator: --columns label=COLUMN+COLUMN; there are {there}"
@@ -146,7 +149,7 @@ def _of_row(row: Row, where: str) -> list[Judgment] | None:
     annotations = _objects(values.get("annotations", values.get("completions")))
     predictions = _objects(values.get("predictions"))
     if annotations is not None or predictions is not None:
-        of_people = [_said(plain, part, model=False) for part in annotations or ()]
+        of_people = [_said(plain, part) for part in annotations or ()]
         of_models = [_said(plain, part, model=True) for part in predictions or ()]
         return [one for one in (*of_people, *of_models) if one is not None] or [plain._replace(kind="open")]
     if plain.kind in ("skip", "undo"):
@@ -208,32 +211,29 @@ def _item(row: Row, where: str) -> Judgment:
     )
 
 
-def _said(plain: Judgment, statement: _Record, *, model: bool) -> Judgment | None:
-    """A Label Studio annotation, or what a model said in its task; None where nothing was chosen or said."""
-    labels, texts = _results(statement)
-    cancelled = not model and bool(statement.get("was_cancelled"))
-    if not labels and not cancelled and not (model and "reason" in texts):
+def _said(plain: Judgment, part: _Record, *, model: bool = False) -> Judgment | None:
+    """A Label Studio annotation, or what a model said in a task; None where nothing was chosen."""
+    labels, texts = _results(part)
+    cancelled = not model and bool(part.get("was_cancelled"))
+    if not labels and not (("reason" in texts) if model else cancelled):
         return None
-    written = statement.get("meta")
+    written = part.get("meta")
     meta = written if isinstance(written, dict) else {}  # what our own exports note beside a statement
-    judgment = plain._replace(
+    role = "model" if model else (as_text(part.get("role")) or as_text(meta.get("role")) or plain.role).strip().lower()
+    annotator = (as_text(part.get("model_version")) or "model") if model else (_person(part) or plain.annotator)
+    seconds = plain.seconds if model else part.get("lead_time")
+    # What somebody declared the truth settles the item; their other annotations are like everybody's.
+    settled = not model and part.get("ground_truth") is True
+    return plain._replace(
         labels=() if cancelled else labels,
-        kind="skip" if cancelled or not labels else "label",
+        kind="skip" if cancelled or not labels else "adjudicate" if settled else "label",
+        annotator=annotator,
+        role=role if role in _ROLES else "",
         about=as_text(meta.get("about")) or "",
         comment=texts.get("comment", ""),
         reason=texts.get("reason", "") or ("cancelled" if cancelled else ""),
-        at=_time(statement.get("created_at")),
-    )
-    if model:
-        return judgment._replace(annotator=as_text(statement.get("model_version")) or "model", role="model")
-    role = (as_text(statement.get("role")) or as_text(meta.get("role")) or plain.role).strip().lower()
-    seconds = statement.get("lead_time")
-    return judgment._replace(
-        # What somebody declared the truth settles the item; their other annotations are like everybody's.
-        kind="adjudicate" if labels and not cancelled and statement.get("ground_truth") is True else judgment.kind,
-        annotator=_person(statement) or plain.annotator,
-        role=role if role in _ROLES else "",
         seconds=float(seconds) if isinstance(seconds, (int, float)) and seconds >= 0 else 0.0,
+        at=_time(part.get("created_at")),
     )
 
 

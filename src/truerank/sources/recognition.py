@@ -166,7 +166,7 @@ def read_as_given(paths: Sequence[Any], columns: str = "", measure: str = "") ->
         except HalfError as error:
             if len(files) > 1 and isinstance(path, str | Path):
                 halves[str(path)] = error
-            elif (alone := _golden_set(path, columns) or _labels(path, columns)) is None:
+            elif (alone := _golden_set(path, columns) or _labels(path, columns, error)) is None:
                 raise
             else:
                 found.append(alone)
@@ -400,7 +400,7 @@ def _golden_set(source: Any, columns: str) -> Reading | None:
     return Reading(path, "golden set", why, numbers=judged, questions=questions, remarks=tuple(remarks))
 
 
-def _labels(path: Any, columns: str) -> Reading | None:
+def _labels(path: Any, columns: str, error: HalfError) -> Reading | None:
     """What several annotators said beside each other, or in rows of their own; None for anything else."""
     if not isinstance(path, str | Path):
         return None
@@ -411,6 +411,9 @@ def _labels(path: Any, columns: str) -> Reading | None:
     names = dict.fromkeys(judgment.annotator for judgment in read if judgment.labels)
     if len(names) < 2:
         return None
+    if isinstance(error, NumbersError):
+        fault = f"{error.fault}, or labels of annotators (then: truerank judge agreement {path})"
+        raise NumbersError(fault, error.choices, path)
     return Reading(str(path), "labels", f"by {first_names(names, quoted=True)}")
 
 
@@ -629,7 +632,10 @@ def opened(paths: Any, columns: str = "", measure: str = "", **named: Any) -> Op
         InputError: nothing in it can be checked, or a fault in one of the files.
     """
     several = several_paths(paths)
-    readings = read_as_given(several, columns, measure)
+    try:
+        readings = read_as_given(several, columns, measure)
+    except TwoReadingsError as error:
+        raise error.beside(columns) from None
     if not any(one.kind in _CHECKED for one in readings):
         for one in readings:
             if one.kind == "labels":

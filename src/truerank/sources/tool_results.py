@@ -35,14 +35,12 @@ _PER_TOPIC: Final = "give the scores of single topics: ir_measures and trec_eval
 class ToolForm(NamedTuple):
     """A table that a tool writes: the columns that it always has, and by role those that may have it, likeliest first.
 
-    A column with "[]" has lists of results or of ratings; `measures` has the scores of a question by measure; `left`
-    are columns that seem to be something, and are not.
+    A column with "[]" has lists of results or of ratings; `left` are columns that seem to be something, and are not.
     """
 
     tool: str
     has: str
     roles: Mapping[str, str]
-    measures: str = ""
     left: str = ""
 
 
@@ -54,7 +52,6 @@ FORMS: Final = (
          {"id": "id", "score": "metric_score", "retrieved": "hits[]"}),
     ToolForm("ratings of documents by question", "ratings",
          {"id": "id query_id qid query question", "expected": "ratings[]"}),
-    ToolForm("test cases of DeepEval", "input actualOutput", {"question": "input"}, "metricsData"),
     ToolForm("documents of Phoenix", "context.span_id document_position",
          {"question": "input", "id": "context.span_id", "document": "reference", "rank": "document_position",
           "grade": "eval_score relevance_score annotation_score score"}),
@@ -103,7 +100,8 @@ def _tool_result(path: Path, lines: Sequence[str]) -> ToolResult | None:
             raise InputError("a report of ranx: means over all topics", "give the runs and the judgments", where=path)
         if head.lstrip()[:1] == b"{":
             value = json_file(path)
-            if _is_report(value):
+            evaluated = value.get("rank_eval", value)
+            if _is_report(value) or ("quality_level" in evaluated and "details" not in evaluated):
                 raise InputError("means over all topics, and no scores of single ones", _PER_TOPIC, where=path)
             return graded(value)
     if path.suffix == ".jsonl" and lines and b'"corpus_id"' in head:
@@ -177,7 +175,7 @@ def _is_report(value: Any) -> bool:
     # Groups of measures; objects of measures by topic are scores of single topics.
     names = [*value, *(key for group in groups for key in group)] if nested else list(value)
     numbers = [cell for group in groups for cell in group.values()] if nested else list(value.values())
-    return all(map(_is_number, numbers)) and all(NAMES_OF_MEASURES.fullmatch(str(name)) for name in names)
+    return all(map(is_number, numbers)) and all(NAMES_OF_MEASURES.fullmatch(str(name)) for name in names)
 
 
 def told_numbers(value: Mapping[str, Mapping[str, float]], why: str = "") -> ToolResult:
@@ -191,10 +189,11 @@ def told_numbers(value: Mapping[str, Mapping[str, float]], why: str = "") -> Too
 def is_numbers(value: Any) -> bool:
     """Whether a value has numbers by topic and document."""
     rows = list(value.values()) if isinstance(value, dict) else []
-    return bool(rows) and all(isinstance(row, dict) and all(map(_is_number, row.values())) for row in rows)
+    return bool(rows) and all(isinstance(row, dict) and all(map(is_number, row.values())) for row in rows)
 
 
-def _is_number(cell: Any) -> bool:
+def is_number(cell: Any) -> bool:
+    """Whether a value is a number, and not true or false."""
     return isinstance(cell, int | float) and not isinstance(cell, bool)
 
 
