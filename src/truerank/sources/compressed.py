@@ -47,9 +47,8 @@ def checked_file(path: Path) -> Path:
             with path.open("rb"):
                 return path
         if path.is_dir():
-            raise InputError(
-                "a folder, not a file", "give a file in it, or a BEIR folder with queries.jsonl", where=path
-            )
+            remedy = "give a file in it, or a BEIR folder with queries.jsonl"
+            raise InputError("a folder, not a file", remedy, where=path)
         if path.exists():
             check_regular(path)
     except PermissionError as error:
@@ -92,9 +91,8 @@ def _reading(path: Path) -> Iterator[BinaryIO]:
         with checked_file(path).open("rb") as stream:
             yield stream
     except OSError as error:
-        raise InputError(
-            f"cannot be read ({error.strerror or error})", "check the disk or copy it again", where=path
-        ) from error
+        fault = f"cannot be read ({error.strerror or error})"
+        raise InputError(fault, "check the disk or copy it again", where=path) from error
 
 
 def _to_line_end(stream: BinaryIO, size: int) -> int:
@@ -169,11 +167,9 @@ def _unfold(raw: Iterator[bytes], method: str, make: Callable[[], Any], path: Pa
             try:
                 unfolded = state.decompress(piece)
             except _FAULTS as error:
-                raise BrokenFileError(
-                    f"broken {method} data ({error})", "download or copy the file again", where=path
-                ) from error
-            if unfolded:
-                yield unfolded
+                fault = f"broken {method} data ({error})"
+                raise BrokenFileError(fault, "download or copy the file again", where=path) from error
+            yield unfolded
             if not state.eof:
                 break
             piece, state, begun = state.unused_data, make(), False
@@ -183,8 +179,7 @@ def _unfold(raw: Iterator[bytes], method: str, make: Callable[[], Any], path: Pa
 
 def _joined(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Small pieces put together, so that the reader works on large ones."""
-    held: list[bytes] = []
-    size = 0
+    held, size = list[bytes](), 0
     try:
         for piece in pieces:
             held.append(piece)
