@@ -72,7 +72,7 @@ def chunks(path: Path, size: int = 0) -> Iterator[bytes]:
     """
     with _reading(path) as stream:
         if method := _method(stream):
-            yield from _joined(_unfold(iter(lambda: stream.read(_COMPRESSED_CHUNK), b""), *method, path))
+            yield from _unfold(iter(lambda: stream.read(_COMPRESSED_CHUNK), b""), *method, path)
             return
         while piece := stream.read(_to_line_end(stream, size) if size else _CHUNK):
             yield piece
@@ -157,42 +157,31 @@ def _fingerprint(path: Path) -> str:
 
 
 def _unfold(raw: Iterator[bytes], method: str, make: Callable[[], Any], path: Path) -> Iterator[bytes]:
-    """Decompresses member after member (files may be concatenated); zeros that only fill up the end are ignored."""
-    state, begun = make(), False
-    for piece in raw:
-        while piece:
-            if not begun and not piece.strip(b"\0"):
-                break
-            begun = True
-            try:
-                unfolded = state.decompress(piece)
-            except _FAULTS as error:
-                fault = f"broken {method} data ({error})"
-                raise BrokenFileError(fault, "download or copy the file again", where=path) from error
-            yield unfolded
-            if not state.eof:
-                break
-            piece, state, begun = state.unused_data, make(), False
-    if begun:
-        raise BrokenFileError(f"the {method} file is cut off", "download or copy it again", where=path)
+    """Decompresses member after member (files may be concatenated); zeros that only fill up the end are ignored.
 
-
-def _joined(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Small pieces put together, so that the reader works on large ones."""
-    held, size = list[bytes](), 0
+    Small pieces are put together, so that the reader works on large ones.
+    """
+    state, begun, held = make(), False, bytearray()
     try:
-        for piece in pieces:
-            held.append(piece)
-            size += len(piece)
-            if size >= _CHUNK:
-                yield b"".join(held)
-                held, size = [], 0
-    except InputError:
-        if held:
-            yield b"".join(held)
-        raise
+        for piece in raw:
+            while piece:
+                if not begun and not piece.strip(b"\0"):
+                    break
+                begun = True
+                held += state.decompress(piece)
+                if not state.eof:
+                    break
+                piece, state, begun = state.unused_data, make(), False
+            if len(held) >= _CHUNK:
+                yield bytes(held)
+                held.clear()
+        fault = f"the {method} file is cut off" if begun else None
+    except _FAULTS as error:
+        fault = f"broken {method} data ({error})"
     if held:
-        yield b"".join(held)
+        yield bytes(held)
+    if fault is not None:
+        raise BrokenFileError(fault, "download or copy it again", where=path)
 
 
 def _nearest(path: Path) -> str:

@@ -373,11 +373,9 @@ _BOM: Final = b"\xef\xbb\xbf"
 def document_form(path: Path, forced: str | None = None) -> str:
     """What kind of source a path is."""
     if compressed.is_folder(path):
-        if forced not in (None, "beir"):
-            raise InputError(f"a folder cannot be read as {forced}", "give a file in it", where=path)
-        if forced is None and formats.is_saved(path):
-            return "saved"
-        return "beir" if forced == "beir" or formats.corpus_file(path, missing_ok=True) else "folder"
+        form = formats.detect(path, forced)
+        other = form == "beir" and forced is None and formats.corpus_file(path, missing_ok=True) is None
+        return "folder" if other else form
     start = compressed.head(path)
     if forced is None and _is_tar(start, path.name):
         return "tar"
