@@ -47,9 +47,8 @@ def checked_file(path: Path) -> Path:
             with path.open("rb"):
                 return path
         if path.is_dir():
-            raise InputError(
-                "a folder, not a file", "give a file in it, or a BEIR folder with queries.jsonl", where=path
-            )
+            remedy = "give a file in it, or a BEIR folder with queries.jsonl"
+            raise InputError("a folder, not a file", remedy, where=path)
         if path.exists():
             check_regular(path)
     except PermissionError as error:
@@ -73,7 +72,7 @@ def chunks(path: Path, size: int = 0) -> Iterator[bytes]:
     """
     with _reading(path) as stream:
         if method := _method(stream):
-            yield from _joined(_unfold(iter(lambda: stream.read(_COMPRESSED_CHUNK), b""), *method, path))
+            yield from _unfold(iter(lambda: stream.read(_COMPRESSED_CHUNK), b""), *method, path)
             return
         while piece := stream.read(_to_line_end(stream, size) if size else _CHUNK):
             yield piece
@@ -92,9 +91,8 @@ def _reading(path: Path) -> Iterator[BinaryIO]:
         with checked_file(path).open("rb") as stream:
             yield stream
     except OSError as error:
-        raise InputError(
-            f"cannot be read ({error.strerror or error})", "check the disk or copy it again", where=path
-        ) from error
+        fault = f"cannot be read ({error.strerror or error})"
+        raise InputError(fault, "check the disk or copy it again", where=path) from error
 
 
 def _to_line_end(stream: BinaryIO, size: int) -> int:
@@ -159,45 +157,31 @@ def _fingerprint(path: Path) -> str:
 
 
 def _unfold(raw: Iterator[bytes], method: str, make: Callable[[], Any], path: Path) -> Iterator[bytes]:
-    """Decompresses member after member (files may be concatenated); zeros that only fill up the end are ignored."""
-    state, begun = make(), False
-    for piece in raw:
-        while piece:
-            if not begun and not piece.strip(b"\0"):
-                break
-            begun = True
-            try:
-                unfolded = state.decompress(piece)
-            except _FAULTS as error:
-                raise BrokenFileError(
-                    f"broken {method} data ({error})", "download or copy the file again", where=path
-                ) from error
-            if unfolded:
-                yield unfolded
-            if not state.eof:
-                break
-            piece, state, begun = state.unused_data, make(), False
-    if begun:
-        raise BrokenFileError(f"the {method} file is cut off", "download or copy it again", where=path)
+    """Decompresses member after member (files may be concatenated); zeros that only fill up the end are ignored.
 
-
-def _joined(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Small pieces put together, so that the reader works on large ones."""
-    held: list[bytes] = []
-    size = 0
+    Small pieces are put together, so that the reader works on large ones.
+    """
+    state, begun, held = make(), False, bytearray()
     try:
-        for piece in pieces:
-            held.append(piece)
-            size += len(piece)
-            if size >= _CHUNK:
-                yield b"".join(held)
-                held, size = [], 0
-    except InputError:
-        if held:
-            yield b"".join(held)
-        raise
+        for piece in raw:
+            while piece:
+                if not begun and not piece.strip(b"\0"):
+                    break
+                begun = True
+                held += state.decompress(piece)
+                if not state.eof:
+                    break
+                piece, state, begun = state.unused_data, make(), False
+            if len(held) >= _CHUNK:
+                yield bytes(held)
+                held.clear()
+        fault = f"the {method} file is cut off" if begun else None
+    except _FAULTS as error:
+        fault = f"broken {method} data ({error})"
     if held:
-        yield b"".join(held)
+        yield bytes(held)
+    if fault is not None:
+        raise BrokenFileError(fault, "download or copy it again", where=path)
 
 
 def _nearest(path: Path) -> str:

@@ -153,18 +153,16 @@ def _names(lines: Sequence[str], column: str | None, path: Path) -> tuple[str, .
     if column is not None:
         number = whole_number(column) or 0
         if not 1 <= number <= width:
-            raise InputError(
-                f"no column '{column}'", f"it has {width} columns and no names; give its number", where=path, line=1
-            )
+            remedy = f"it has {width} columns and no names; give its number"
+            raise InputError(f"no column '{column}'", remedy, where=path, line=1)
         others = [f"column {position}" for position in range(1, width + 1)]
         others[number - 1] = "body"
         if number > 1:
             others[0] = "doc_id"
         return tuple(others)
     if width not in _UNNAMED:
-        raise InputError(
-            f"{width} columns without names", "give a first line of names, or the body as #NUMBER", where=path, line=1
-        )
+        remedy = "give a first line of names, or the body as #NUMBER"
+        raise InputError(f"{width} columns without names", remedy, where=path, line=1)
     return _UNNAMED[width]
 
 
@@ -183,14 +181,8 @@ def _text(value: Any) -> str | None:
 
 def _repaired(found: FoundDocument) -> FoundDocument:
     """With halves of surrogate pairs, which JSON escapes can hold, replaced."""
-    document = found.document
-    if document.body.isascii() and document.title.isascii() and document.doc_id.isascii() and document.url.isascii():
-        return found
-    try:
-        "".join(document).encode()
-        return found
-    except UnicodeEncodeError:
-        return found._replace(document=Document(*map(well_formed, found.document)), repaired=True)
+    document = Document(*map(well_formed, found.document))
+    return found if document == found.document else found._replace(document=document, repaired=True)
 
 
 _BLOCK: Final = 1 << 10
@@ -315,12 +307,8 @@ class DocumentSource(StreamedSource):
         if conflict is not None:
             item = found[conflict.position]
             place = f"in line {conflict.first_line}" if conflict.first_line else "before"
-            raise InputError(
-                f"the document '{item.document.doc_id}' occurs {place} with another text",
-                "give every document an id of its own",
-                where=item.where,
-                line=item.line or None,
-            )
+            fault = f"the document '{item.document.doc_id}' occurs {place} with another text"
+            raise InputError(fault, "give every document an id of its own", where=item.where, line=item.line or None)
         left_out = set(repeats.tolist())
         empty = {i for i, one in enumerate(documents) if not (normalise(one.title) or normalise(one.body))} - left_out
         repaired = sum(item.repaired for item in found)
@@ -385,11 +373,9 @@ _BOM: Final = b"\xef\xbb\xbf"
 def document_form(path: Path, forced: str | None = None) -> str:
     """What kind of source a path is."""
     if compressed.is_folder(path):
-        if forced not in (None, "beir"):
-            raise InputError(f"a folder cannot be read as {forced}", "give a file in it", where=path)
-        if forced is None and formats.is_saved(path):
-            return "saved"
-        return "beir" if forced == "beir" or formats.corpus_file(path, missing_ok=True) else "folder"
+        form = formats.detect(path, forced)
+        other = form == "beir" and forced is None and formats.corpus_file(path, missing_ok=True) is None
+        return "folder" if other else form
     start = compressed.head(path)
     if forced is None and _is_tar(start, path.name):
         return "tar"
@@ -399,11 +385,8 @@ def document_form(path: Path, forced: str | None = None) -> str:
     if form == "xml" and b"<doc>" in start.lower():
         return "trec"
     if form in ("qrels", "run", "qna", "xml"):
-        raise InputError(
-            f"a file of the kind '{form}' holds no documents",
-            "give the file of the documents, or name its format with ?format=",
-            where=path,
-        )
+        remedy = "give the file of the documents, or name its format with ?format="
+        raise InputError(f"a file of the kind '{form}' holds no documents", remedy, where=path)
     return form
 
 

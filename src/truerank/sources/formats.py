@@ -31,8 +31,7 @@ _REMEDIES: Final = {
 #: Real logs hold stray control characters; this many, and one in twenty bytes, are not a log.
 _FEW_CONTROLS: Final = 8
 _CONTROL: Final = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b")) + b"\x7f"
-_TREC: Final = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:top|doc)\b[^>]*>", re.IGNORECASE | re.DOTALL)
-_TREC_DOCUMENT: Final = re.compile(r"\s*(?:<!--.*?-->\s*)*<doc\b[^>]*>", re.IGNORECASE | re.DOTALL)
+_TREC: Final = re.compile(r"\s*(?:<!--.*?-->\s*)*<(top|doc)\b[^>]*>", re.IGNORECASE | re.DOTALL)
 _XML: Final = re.compile(
     r"\s*(?:<\?xml\b|<!DOCTYPE\b|<(?:topics?|queries|query|webtrack\d*)\b|<\w+[^<>]*>\s*<(?:topic|query)\b)",
     re.IGNORECASE,
@@ -78,7 +77,7 @@ def is_saved(folder: Path) -> bool:
 
 def is_trec_document(text: str) -> bool:
     """Whether a text begins with a `<DOC>` record."""
-    return _TREC_DOCUMENT.match(text) is not None
+    return (match := _TREC.match(text)) is not None and match[1].lower() == "doc"
 
 
 def refuse_binary(start: bytes, path: Path) -> None:

@@ -170,18 +170,13 @@ def _are_texts(name: str, noun: Noun, values: Sequence[str | Path]) -> bool:
     """Whether strings are texts, and not paths or ids of sources; texts are recognised by their blanks."""
     if noun not in ("texts", "documents"):
         return False
-    sources = [_is_source(value) for value in values]
-    texts = [not source and len(str(value).split()) > 1 for value, source in zip(values, sources, strict=True)]
+    sources = [value for value in values if _is_source(value)]
+    texts = [str(value) for value in values if value not in sources and len(str(value).split()) > 1]
     # A question may end like the name of a file; what exists, and what has no blanks, is none.
-    sure = [source and not _may_be_text(value) for source, value in zip(sources, values, strict=True)]
-    if any(texts) and any(sure):
-        odd = str(values[texts.index(True)])
-        raise OptionError(name, f"'{odd[:40]}' is not a source, others are", "give sources, or a list of texts")
-    return any(texts)
-
-
-def _may_be_text(value: str | Path) -> bool:
-    return isinstance(value, str) and len(value.split()) > 1 and not _exists(value)
+    sure = any(isinstance(value, Path) or len(value.split()) < 2 or _exists(value) for value in sources)
+    if texts and sure:
+        raise OptionError(name, f"'{texts[0][:40]}' is not a source, others are", "give sources, or a list of texts")
+    return bool(texts)
 
 
 def _exists(text: str) -> bool:

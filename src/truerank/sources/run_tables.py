@@ -242,9 +242,8 @@ def _table(path: str | Path) -> Iterator[Row]:
     # A table of names and numbers has no column of texts by which it could be told.
     form = "csv" if form == "lines" else form
     if form not in ("csv", "tsv", "jsonl", "json", "parquet"):
-        raise InputError(
-            f"tables are not read from {form} files", "give CSV, TSV, JSONL or Parquet", where=spec.location
-        )
+        fault = f"tables are not read from {form} files"
+        raise InputError(fault, "give CSV, TSV, JSONL or Parquet", where=spec.location)
     return rows(spec.path, form)
 
 
