@@ -199,5 +199,5 @@ def test_roles_of_nothing() -> None:
 def test_a_real_log_is_queries_alone() -> None:
     source = open_examples(str(real("query-logs/nq-dev.tsv.gz")))
     block = next(source.batches())
-    assert set(block.roles) == {"query"}
-    assert block.texts[0] == "who sings does he love me with reba"
+    assert {text.role for text in block} == {"query"}
+    assert block[0].text == "who sings does he love me with reba"
