@@ -26,7 +26,7 @@ from truerank import sources
 from truerank.audits.leakage.clean import _removed_before
 from truerank.audits.pool import judged_topics
 from truerank.audits.survivorship import answers
-from truerank.audits.track import analysis, validation
+from truerank.audits.track import analysis, means, validation
 from truerank.audits.transfer import archive
 from truerank.audits.transfer import estimates as estimating
 from truerank.audits.transfer.matching import versions
@@ -156,8 +156,8 @@ def _answer(spec: str) -> None:
 def _tables_of_runs(spec: str) -> None:
     _any(
         lambda: inputs.read_metadata([spec], inputs.RowFilter()),
-        lambda: inputs.read_means(spec, inputs.RowFilter({"set": "a"})),
-        lambda: inputs.read_means(spec, inputs.RowFilter()),
+        lambda: means.read_means(spec, inputs.RowFilter({"set": "a"})),
+        lambda: means.read_means(spec, inputs.RowFilter()),
         lambda: analysis.read_stated(spec),
     )
 
