@@ -273,6 +273,15 @@ class World:
             for number, (key, text) in enumerate(self.topics.items())
         )  # fmt: skip
 
+    def beside(self, name: str) -> str:
+        """Grades of a person and of another one, or of a model, in columns beside each other."""
+        head = ("answer", "ann", "bob") if name == "labels.csv" else ("topic", "passage", "ann", "gpt")
+        keys = ((f"{key}-{doc}",) if name == "labels.csv" else (key, doc) for key, doc, _ in self.judged)
+        rows = (
+            (*own, grade, grade and at % 3) for at, (own, (*_, grade)) in enumerate(zip(keys, self.judged, strict=True))
+        )
+        return table([head, *rows])
+
     def answered(self, _: str) -> str:
         """The tasks that the page exported, with answers."""
         rows = map(json.loads, Path("tasks.jsonl").read_text().splitlines())
@@ -358,6 +367,7 @@ NAMED: dict[str, Maker] = {
         {"question": text, "expected": f"old{key}"} for key, text in world.topics.items()
     ),
     r"categories\.tsv": lambda world, _: tabbed((key, "ab"[int(key) % 2]) for key in world.topics),
+    r"(labels|grades)\.csv": World.beside,
     r"dl19-judging\.csv": lambda *_: "topic,doc_relevant,doc_judged,passage_relevant,passage_judged\n1,4,9,5,9\n",
     r"table3\.csv": lambda *_: "set,00,01,10,11,21,12,documents,error\nV1>>V2 FirstP,3,2,9,5,1,1,900,10\n",
     r"pairs\.jsonl": lambda world, _: jsonl(

@@ -155,7 +155,8 @@ def _summaries(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[
     marked: dict[int, str] = {}
     for at, head in enumerate(heads):
         # Numbers of rows go on below questions.
-        label = next((cell for cell in head if not (asked and cell.isdecimal())), "")
+        first = next((cell for cell in head if not (asked and cell.isdecimal())), "")
+        label = next(filter(is_summary, (cells[at].get(name, "") for name in ids)), first)
         if is_summary(label, labelled=asked and label == alone[at]):
             marked[at] = label
     free = [at for at in range(len(rows)) if at not in marked]

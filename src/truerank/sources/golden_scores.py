@@ -484,6 +484,8 @@ def named_measure(table: GoldenRows, found: GoldenRoles) -> str:
     """The one measure that all scores are called after; empty for none."""
     names = [found.score] if found.score is not None else list(found.retrieved.values())
     own = {measured(name) for name in names}
+    if found.measure in names:
+        return found.measure
     said = "" if found.measure is None else str(table.cells(found.measure)[0]).strip()
     return said if said and number_of(said) is None else own.pop() if len(own) == 1 else ""
 

@@ -268,7 +268,9 @@ def _systems_as_rows(table: GoldenRows) -> GoldenRows:
         if cells and all(isinstance(cell, Mapping) and any(map(is_number, cell.values())) for cell in cells):
             keys[name] = frozenset(cells[0])
     heads = {name: name.rpartition(".")[2] for name in keys}
-    named = [name for name in keys if _is_measure(heads[name])]
+    # Beside scores, objects of a measure hold what it was computed from.
+    plain = all(joined(name) in ID or not is_numeric(table, name) for name in table.names)
+    named = [name for name in keys if plain and _is_measure(heads[name])]
     alike = [name for name in keys if [*keys.values()].count(keys[name]) > 1 and not keys[name] & {*KEYS}]
     if not (parts := named or alike):
         return table
