@@ -19,13 +19,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.arrays import SPREAD, Hashes, Ints, frame_schema
+from truerank.audits.survivorship.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
 from truerank.audits.survivorship.queries import Kinds, independence, input_of_log, left_out, named_source
 from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.measures.magnitudes import Proportion, proportion
 from truerank.options import Flag, Options, Out, Range, command
-from truerank.sources.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.sources.inputs import inputs_of
 from truerank.text.mojibake import repair

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from truerank.audits.survivorship.annotation_logs import Annotation, ShownPassage, open_annotations
 from truerank.errors import InputError
 from truerank.sources import compressed, rows
-from truerank.sources.annotation_logs import Annotation, ShownPassage, open_annotations
 
 TEXTS = ['a "quote" and {brackets]', 'back\\slash \\" end', 'café ]}, "7": [', "日本\n\ttab"]
 SLOW = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
