@@ -21,30 +21,14 @@ from typing import Any, Final
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.sources.golden_cells import (
-    TEXT_WORDS,
-    Retrieved,
-    are_texts,
-    check_distances,
-    identifier_of,
-    is_missing,
-    is_scored,
-    items,
-    mean,
-    number_of,
-    rising,
-    separator,
-    vocabulary,
-    whole,
-    whole_grades,
-)
+from truerank.sources import golden_cells as in_cells
 from truerank.sources.golden_columns import divided, roles_of
 from truerank.sources.golden_joins import is_named_by_text
 from truerank.sources.golden_roles import GoldenRoles
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, opened_rows
 from truerank.sources.golden_scores import direction, named_measure, scale_fault, unlike_rows
 from truerank.sources.golden_shapes import shaped
-from truerank.sources.golden_words import LOWER, words_of
+from truerank.sources.golden_words import LOWER, says, words_of
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.text.normalising import spoken
 from truerank.text.printable import counted
@@ -107,12 +91,7 @@ class GoldenTable:
         return "; ".join(filter(None, (f"{kind}{many}, {count}", roles, self.better)))
 
 
-def read_golden(
-    source: Any,
-    columns: str | Mapping[str, str] = "",
-    *,
-    measure: str = "",
-) -> GoldenTable:
+def read_golden(source: Any, columns: str | Mapping[str, str] = "", *, measure: str = "") -> GoldenTable:
     """Reads a golden file or a score table.
 
     Args:
@@ -307,8 +286,8 @@ class _Questions:
                     own = str(row + 1)
                 else:
                     raise table.fault("a row without a question", "give each row its question, or an id", row)
-            key = f"id {identifier_of(own)}" if not is_empty(own) else f"text {text}"
-            number = known.setdefault(key, identifier_of(own) if not is_empty(own) else str(len(known) + 1))
+            key = f"id {in_cells.identifier_of(own)}" if not is_empty(own) else f"text {text}"
+            number = known.setdefault(key, in_cells.identifier_of(own) if not is_empty(own) else str(len(known) + 1))
             self.ids.append(number)
             if self.texts.setdefault(number, text) != text and text is not None:
                 fault = f"question {number} has two texts"
@@ -329,9 +308,13 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenT
     """Judgments and runs of a golden file; `known` says that nobody guessed which column is which."""
     questions, remarks = _Questions(table, roles), Counter[str]()
     expected: dict[str, dict[str, float]] = defaultdict(dict)
-    lists: dict[str, dict[str, list[Retrieved]]] = defaultdict(dict)
-    signs = {name: separator(table, name) for name in (roles.expected, *roles.retrieved.values()) if name is not None}
-    texts = roles.expected is not None and are_texts(table, roles.expected, signs[roles.expected])
+    lists: dict[str, dict[str, list[in_cells.Retrieved]]] = defaultdict(dict)
+    signs = {
+        name: in_cells.separator(table, name)
+        for name in (roles.expected, *roles.retrieved.values())
+        if name is not None
+    }
+    texts = roles.expected is not None and in_cells.are_texts(table, roles.expected, signs[roles.expected])
     texts = texts and not _are_ids(table, roles)
     if texts and roles.expected is not None:
         signs[roles.expected] = ""
@@ -343,12 +326,12 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenT
         for row, (number, cells) in enumerate(zip(questions.ids, table.rows, strict=True)):
             own = {
                 one.doc_id: _grade(one.weight, table, row)
-                for one in items(cells.get(roles.expected or ""), signs[roles.expected or ""], table, row)
+                for one in in_cells.items(cells.get(roles.expected or ""), signs[roles.expected or ""], table, row)
             }
             _join(expected, number, own, remarks, repeated=roles.system is None)
             for label, name in roles.retrieved.items():
                 system = label if roles.system is None else str(cells.get(roles.system)).strip()
-                found = list(items(cells.get(name), signs[name], table, row))
+                found = list(in_cells.items(cells.get(name), signs[name], table, row))
                 if label in roles.scores:
                     found = _with_scores(found, cells.get(roles.scores[label]), table, row)
                 if number in lists[system] and lists[system][number] != found:
@@ -359,7 +342,7 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenT
                 lists[system][number] = found
     if texts:
         expected = _matched(table, roles, expected, lists, remarks)
-    expected, step = whole_grades(expected)
+    expected, step = in_cells.whole_grades(expected)
     remarks.update([step] if step else [])
     asked = {number for number in questions.texts if expected.get(number)}
     if without := len(questions.texts) - len(asked):
@@ -377,7 +360,7 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenT
     runs = {system: _run(table, system, found, remarks) for system, found in lists.items()}
     rows = [(number, "0", doc, grade) for number in questions.texts for doc, grade in expected.get(number, {}).items()]
     qrels = pl.DataFrame(
-        [(topic, whole(doc), int(grade)) for topic, _, doc, grade in rows],
+        [(topic, in_cells.whole(doc), int(grade)) for topic, _, doc, grade in rows],
         schema={name: QREL_SCHEMA[name] for name in ("topic_id", "doc_id", "relevance")}, orient="row",
     )  # fmt: skip
     empty = {system: frozenset(number for number, own in every.items() if not own) for system, every in lists.items()}
@@ -388,10 +371,10 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenT
 def _are_ids(table: GoldenRows, roles: GoldenRoles) -> bool:
     """Whether expected cells are among results that are ids and no texts, whatever their column is called."""
     known = frozenset[str]().union(
-        *(vocabulary(table, name) for name in (*roles.retrieved.values(), roles.document) if name)
+        *(in_cells.vocabulary(table, name) for name in (*roles.retrieved.values(), roles.document) if name)
     )
-    words = mean(len(doc.split()) for doc in known)
-    return words < TEXT_WORDS and bool(vocabulary(table, roles.expected or "") & known)
+    words = in_cells.mean(len(doc.split()) for doc in known)
+    return words < in_cells.TEXT_WORDS and bool(in_cells.vocabulary(table, roles.expected or "") & known)
 
 
 def _join(
@@ -419,37 +402,37 @@ def _by_row(
     table: GoldenRows,
     roles: GoldenRoles,
     questions: _Questions,
-    found: tuple[dict[str, dict[str, float]], dict[str, dict[str, list[Retrieved]]]],
+    found: tuple[dict[str, dict[str, float]], dict[str, dict[str, list[in_cells.Retrieved]]]],
     signs: Mapping[str, str],
 ) -> None:
     """A row for each result: lists in the order of the rank, of the score, or of the rows."""
     expected, lists = found
-    placed: dict[tuple[str, str], list[tuple[float, Retrieved]]] = defaultdict(list)
-    rises = roles.rank is None and rising(roles.score)
+    placed: dict[tuple[str, str], list[tuple[float, in_cells.Retrieved]]] = defaultdict(list)
+    rises = roles.rank is None and in_cells.rising(roles.score)
     unnamed = table.where.stem if isinstance(table.where, Path) else "system"
     for row, (number, cells) in enumerate(zip(questions.ids, table.rows, strict=True)):
         system = unnamed if roles.system is None else str(cells.get(roles.system)).strip()
-        score = None if roles.score is None else number_of(cells.get(roles.score))
-        rank = None if roles.rank is None else number_of(cells.get(roles.rank))
+        score = None if roles.score is None else in_cells.number_of(cells.get(roles.score))
+        rank = None if roles.rank is None else in_cells.number_of(cells.get(roles.rank))
         if roles.expected is not None:
-            for one in items(cells.get(roles.expected), signs[roles.expected], table, row):
+            for one in in_cells.items(cells.get(roles.expected), signs[roles.expected], table, row):
                 expected[number][one.doc_id] = _grade(one.weight, table, row)
         expected.setdefault(number, {})
         cell = cells.get(roles.document or "")
         if is_empty(cell):
             lists[system].setdefault(number, [])
             continue
-        doc = identifier_of(cell)
+        doc = in_cells.identifier_of(cell)
         if roles.grade is not None:
-            grade = number_of(cells.get(roles.grade))
+            grade = in_cells.number_of(cells.get(roles.grade))
             if grade:
                 expected[number][doc] = max(_grade(grade, table, row), expected[number].get(doc, 0))
             elif grade is not None:
                 expected[number].setdefault(doc, 0)
         place = rank if rank is not None else float(row) if score is None else score if rises else -score
         # A distance falls where a score rises; only the rank can say so.
-        falling = score is not None and rank is not None and not set(words_of(roles.score or "")) & LOWER
-        placed[system, number].append((place, Retrieved(doc, score if rank is None or falling else None)))
+        falling = score is not None and rank is not None and not says(roles.score or "", LOWER)
+        placed[system, number].append((place, in_cells.Retrieved(doc, score if rank is None or falling else None)))
     numbers = [[place for place, _ in results] for results in placed.values()]
     if rises and all(own == sorted(own, reverse=True) for own in numbers) and any(len(set(own)) > 1 for own in numbers):
         fault = f"two readings: results in the order of their rows, or by '{roles.score}', the smallest first"
@@ -458,22 +441,24 @@ def _by_row(
         lists[system][number] = [one for _, one in sorted(results, key=lambda pair: pair[0])]
 
 
-def _with_scores(found: list[Retrieved], cell: Any, table: GoldenRows, row: int) -> list[Retrieved]:
+def _with_scores(found: list[in_cells.Retrieved], cell: Any, table: GoldenRows, row: int) -> list[in_cells.Retrieved]:
     value = json_cell(cell)
     scores = value if isinstance(value, list) else [part for part in re.split(r"[;|\s]+", str(value or "")) if part]
     if len(scores) != len(found):
         raise table.fault(f"{len(found)} results and {len(scores)} scores", "give a score for each result", row)
-    return [one._replace(score=number_of(score)) for one, score in zip(found, scores, strict=True)]
+    return [one._replace(score=in_cells.number_of(score)) for one, score in zip(found, scores, strict=True)]
 
 
-def _run(table: GoldenRows, system: str, lists: Mapping[str, list[Retrieved]], remarks: Counter[str]) -> pl.DataFrame:
+def _run(
+    table: GoldenRows, system: str, lists: Mapping[str, list[in_cells.Retrieved]], remarks: Counter[str]
+) -> pl.DataFrame:
     """A run in the order of the lists."""
     empty = sum(not found for found in lists.values())
     if empty:
         remarks[f"{system} returned nothing for {empty} question{'s' * (empty != 1)}"] += 1
     twice, rising, falling, rows = 0, 0, 0, []
     for number, found in lists.items():
-        first = dict.fromkeys(whole(one.doc_id) for one in found)
+        first = dict.fromkeys(in_cells.whole(one.doc_id) for one in found)
         twice += len(found) - len(first)
         scores = [one.score for one in found if one.score is not None]
         if len(set(scores)) > 1:
@@ -482,7 +467,7 @@ def _run(table: GoldenRows, system: str, lists: Mapping[str, list[Retrieved]], r
             if scores not in (sorted(scores), sorted(scores, reverse=True)) or (rising and falling):
                 fault = f"two readings: {system}, question {number}: results in their order, or by their scores"
                 raise table.fault(fault, "sort each list by its scores, or leave the scores out")
-        check_distances(found, f"{system}, question {number}", table)
+        in_cells.check_distances(found, f"{system}, question {number}", table)
         rows += [(number, doc, 1.0 / place, place) for place, doc in enumerate(first, start=1)]
     if twice:
         remarks[f"{system}: {counted(twice, 'result')} repeated in one list; the first place counts"] += 1
@@ -500,7 +485,7 @@ def _matched(
     table: GoldenRows,
     roles: GoldenRoles,
     expected: Mapping[str, Mapping[str, float]],
-    lists: Mapping[str, dict[str, list[Retrieved]]],
+    lists: Mapping[str, dict[str, list[in_cells.Retrieved]]],
     remarks: Counter[str],
 ) -> dict[str, dict[str, float]]:
     """Expected texts as the documents that hold them; a text that none holds is a document that nobody retrieved."""
@@ -508,7 +493,7 @@ def _matched(
     for every in lists.values():
         for results in every.values():
             known |= {one.doc_id: _plain(one.text or one.doc_id) for one in results}
-    if all(len(text.split()) < TEXT_WORDS for text in known.values()):
+    if all(len(text.split()) < in_cells.TEXT_WORDS for text in known.values()):
         raise table.fault("the expected answers are texts, and the results are ids", "give the expected ids")
     plain = all(not one.text for every in lists.values() for results in every.values() for one in results)
     by_text: dict[str, list[str]] = defaultdict(list)
@@ -542,7 +527,9 @@ def _matched(
     return found
 
 
-def _rename(lists: Mapping[str, dict[str, list[Retrieved]]], number: str, own: frozenset[str], name: str) -> None:
+def _rename(
+    lists: Mapping[str, dict[str, list[in_cells.Retrieved]]], number: str, own: frozenset[str], name: str
+) -> None:
     """Gives the results of a question that are equal to an answer, or contain it, one id."""
     for every in lists.values():
         if number in every:
@@ -567,7 +554,7 @@ def _check_lengths(
     table: GoldenRows,
     roles: GoldenRoles,
     expected: Mapping[str, Mapping[str, float]],
-    lists: Mapping[str, Mapping[str, list[Retrieved]]],
+    lists: Mapping[str, Mapping[str, list[in_cells.Retrieved]]],
     *,
     known: bool,
 ) -> None:
@@ -587,7 +574,9 @@ def _check_lengths(
 
 
 def _check_names(
-    table: GoldenRows, expected: Mapping[str, Mapping[str, float]], lists: Mapping[str, Mapping[str, list[Retrieved]]]
+    table: GoldenRows,
+    expected: Mapping[str, Mapping[str, float]],
+    lists: Mapping[str, Mapping[str, list[in_cells.Retrieved]]],
 ) -> None:
     """Refuses ids of results that are written otherwise than the expected ones."""
     wanted = {doc for own in expected.values() for doc in own}
@@ -613,7 +602,9 @@ def _check_names(
 
 
 def _same_in_form(
-    change: Callable[[str], str], expected: Mapping[str, Mapping[str, float]], every: Mapping[str, list[Retrieved]]
+    change: Callable[[str], str],
+    expected: Mapping[str, Mapping[str, float]],
+    every: Mapping[str, list[in_cells.Retrieved]],
 ) -> tuple[str, str] | None:
     """An expected id and a result of its question that are another text, and the same in a form; None for too few.
 
@@ -643,7 +634,7 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     better = direction(table, roles)
     sign = -1 if better.startswith("lower") else 1
     columns = [name for name in (roles.score, *roles.retrieved.values()) if name]
-    scored = {name for name in columns if is_scored(table, name)}
+    scored = {name for name in columns if in_cells.is_scored(table, name)}
     for number, cells in zip(questions.ids, table.rows, strict=True):
         repeat = None if roles.repeat is None else cells.get(roles.repeat)
         pairs = (
@@ -653,10 +644,10 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
         )
         for system, name in pairs:
             cell = cells.get(name or "")
-            if is_missing(cell):
+            if in_cells.is_missing(cell):
                 missing[system] += 1
                 continue
-            value = number_of(cell)
+            value = in_cells.number_of(cell)
             if value is None and name in scored:
                 texts[system].append(str(cell).strip())
                 continue
@@ -665,7 +656,7 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
                 raise table.fault(f"'{cell}' is not a score", remedy, questions.ids.index(number))
             values[system][number].append(sign * value)
             count = len(values[system][number])
-            named[system][number].append(str(count) if is_empty(repeat) else identifier_of(repeat))
+            named[system][number].append(str(count) if is_empty(repeat) else in_cells.identifier_of(repeat))
     if missing and sign < 0 and (roles.rank or any("rank" in words_of(name) for name in columns)):
         remedy = "write a rank below the end of the lists, or give 1 / rank, and 0 for nothing"
         many = counted(sum(missing.values()), "rank")

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
 from truerank.sources.golden_rows import GoldenRows, is_empty, json_cell
-from truerank.sources.golden_words import ANSWER, GENERATED, REFERENCE, THING, words_of
+from truerank.sources.golden_words import ANSWER, GENERATED, REFERENCE, THING, says, words_of
 from truerank.sources.qrels import step_of
 
 KEYS: Final = (
@@ -152,8 +152,8 @@ def is_prose(table: GoldenRows, name: str) -> bool:
     """Whether a column has an answer in words, which may hold the signs between ids."""
     cells = [str(cell).split() for cell in table.filled(name) if isinstance(json_cell(cell), str)]
     words = [word for cell in cells for word in cell]
-    named = set(words_of(name)) & (ANSWER | GENERATED | REFERENCE) and len(words) >= 2 * TEXT_WORDS * len(cells) > 0
-    return bool(named) and 2 * sum(map(_is_like_id, words)) < len(words)
+    named = says(name, ANSWER | GENERATED | REFERENCE) and len(words) >= 2 * TEXT_WORDS * len(cells) > 0
+    return named and 2 * sum(map(_is_like_id, words)) < len(words)
 
 
 def are_texts(table: GoldenRows, name: str, split: str) -> bool:
@@ -161,7 +161,7 @@ def are_texts(table: GoldenRows, name: str, split: str) -> bool:
     cells = [json_cell(cell) for cell in table.filled(name)]
     items = [one for cell in cells for one in (cell if isinstance(cell, list) else [cell])]
     words = [len(str(one).split()) for one in items if isinstance(one, str)]
-    if not words or set(words_of(name)) & {"id", "ids"}:
+    if not words or says(name, ("id", "ids")):
         return False
     if split and split != ",":
         return False

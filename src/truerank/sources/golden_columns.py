@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from truerank.errors import TwoReadingsError
+from truerank.sources import golden_words as terms
 from truerank.sources.golden_cells import (
     MOST,
     SEPARATORS,
@@ -30,32 +31,7 @@ from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, NumbersErro
 from truerank.sources.golden_rows import GoldenRows, first_names, json_cell
 from truerank.sources.golden_scores import DATE, check_judged_answers, check_places, check_rows, score_roles
 from truerank.sources.golden_shapes import is_share, with_lists
-from truerank.sources.golden_words import (
-    ANSWER,
-    DOCUMENT,
-    GENERATED,
-    GRADE,
-    ID,
-    LABEL,
-    NAMED_MEASURE,
-    NOTES,
-    PLACES,
-    QUESTION,
-    RANK,
-    REFERENCE,
-    REPEAT,
-    RETRIEVED,
-    SCORE,
-    SCORES,
-    SYSTEM,
-    THING,
-    WANTED,
-    called,
-    is_count,
-    joined,
-    measure_in,
-    words_of,
-)
+from truerank.sources.golden_words import called, is_count, joined, measure_in, says, words_of
 
 #: For columns that are recognised by what they hold: the share of rows in which results have an expected answer, how
 #: many times longer their lists are, and the most systems.
@@ -89,15 +65,15 @@ def _is_question(table: GoldenRows, name: str) -> bool:
 
 #: What columns of each role are called, and what they hold; expected and retrieved ones are told beside each other.
 _ROLES: Final[Mapping[str, tuple[frozenset[str], Callable[[GoldenRows, str], bool]]]] = {
-    "system": (SYSTEM, _groups),
-    "repeat": (REPEAT, _any),
-    "measure": (NAMED_MEASURE, _is_text),
-    "rank": (RANK, is_numeric),
-    "document": (DOCUMENT, lambda table, name: not is_lists(table, name)),
-    "grade": (GRADE | LABEL, is_numeric),
-    "question": (QUESTION, _is_question),
-    "id": (ID, _any),
-    "score": (SCORE | SCORES, lambda table, name: is_scored(table, name) and not is_lists(table, name)),
+    "system": (terms.SYSTEM, _groups),
+    "repeat": (terms.REPEAT, _any),
+    "measure": (terms.NAMED_MEASURE, _is_text),
+    "rank": (terms.RANK, is_numeric),
+    "document": (terms.DOCUMENT, lambda table, name: not is_lists(table, name)),
+    "grade": (terms.GRADE | terms.LABEL, is_numeric),
+    "question": (terms.QUESTION, _is_question),
+    "id": (terms.ID, _any),
+    "score": (terms.SCORE | terms.SCORES, lambda table, name: is_scored(table, name) and not is_lists(table, name)),
 }
 
 
@@ -186,7 +162,7 @@ def _of_documents(
     if found.score is None and found.rank is None:
         distances = [name for name in free if rising(name) and is_numeric(table, name)]
         found = replace(found, score=only_one(table, distances, "score"))
-    listed = "retrieved" in chosen or set(words_of(found.document or "")) & RETRIEVED
+    listed = "retrieved" in chosen or says(found.document or "", terms.RETRIEVED)
     if not (listed or found.score or found.rank or found.expected or found.system):
         fault = f"'{found.document}' with '{found.grade}', and no rank or score: judgments, or results in order"
         raise NumbersError(f"two readings: {fault}", (f"retrieved={found.document}",), table.where)
@@ -199,7 +175,9 @@ def _score_beside(
     table: GoldenRows, names: Sequence[str], taken: set[str], chosen: Mapping[str, tuple[str, ...]], found: GoldenRoles
 ) -> GoldenRoles:
     """The roles where nothing is expected, and one column of scores is beside the lists."""
-    own = list(chosen.get("score", ())) or [name for name in names if joined(name) in SCORE and is_numeric(table, name)]
+    own = list(chosen.get("score", ())) or [
+        name for name in names if joined(name) in terms.SCORE and is_numeric(table, name)
+    ]
     if len(own) != 1 or ("retrieved" in chosen and "score" not in chosen):
         raise no_expected(table)
     others = [name for name in names if name not in taken and name not in own]
@@ -231,14 +209,14 @@ def _by_content(
         met = {
             name: [one for one in results if one != name and _overlap(lists[name], lists[one]) >= _OVERLAP]
             for name in lists
-            if not set(words_of(name)) & GENERATED
+            if not says(name, terms.GENERATED)
         }
         fitting = [
             name for name, own in met.items() if own and all(length[one] >= _LONGER * length[name] for one in own)
         ]
         wanted = fitting[0] if len(fitting) == 1 else None
-    said = RETRIEVED | THING | SCORES | WANTED | REFERENCE
-    rest = [name for name in free if name != wanted and not set(words_of(name)) & said]
+    said = terms.RETRIEVED | terms.THING | terms.SCORES | terms.WANTED | terms.REFERENCE
+    rest = [name for name in free if name != wanted and not says(name, said)]
     rest = [name for name in rest if not is_lists(table, name) and not is_numeric(table, name)]
     text = None
     if key is None:
@@ -281,7 +259,7 @@ def divided(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenR
 
 def result_columns(table: GoldenRows, expected: str = "") -> list[str]:
     """The columns that may hold results, whatever they are called."""
-    names = [name for name in table.names if name != expected and joined(name) not in QUESTION | ID]
+    names = [name for name in table.names if name != expected and joined(name) not in terms.QUESTION | terms.ID]
     return [name for name in names if table.filled(name) and not is_numeric(table, name)]
 
 
@@ -292,8 +270,8 @@ def known_ids(table: GoldenRows, names: Iterable[str]) -> frozenset[str]:
 
 def is_named_expected(name: str) -> bool:
     """Whether a file is called after what was expected: golden.jsonl, judgements.json, solutions.csv."""
-    words = {word.removesuffix("s") for word in words_of(name)}
-    return bool(words & (WANTED | REFERENCE | GRADE | {"qrel", "label", "solution", "answer", "testset"}))
+    known = terms.WANTED | terms.REFERENCE | terms.GRADE | {"qrel", "label", "solution", "answer", "testset"}
+    return any(word.removesuffix("s") in known for word in words_of(name))
 
 
 def half_roles(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> tuple[GoldenRoles, str]:
@@ -339,12 +317,12 @@ def _one_name(
 
 def _id_order(name: str) -> tuple[bool, int]:
     """Of two columns of ids that which names a question."""
-    return not set(words_of(name)) & {"qid", "query", "question", "topic"}, len(name)
+    return not says(name, ("qid", "query", "question", "topic")), len(name)
 
 
 def _repeats(table: GoldenRows, names: Sequence[str], taken: set[str]) -> bool:
     """Whether questions stand in several rows: a row for each result."""
-    keys = [name for name in names if name not in taken and joined(name) in QUESTION | ID]
+    keys = [name for name in names if name not in taken and joined(name) in terms.QUESTION | terms.ID]
     if not keys:
         return False
     counts = Counter(str(cell) for cell in table.cells(keys[0]))
@@ -358,26 +336,26 @@ def _expected(table: GoldenRows, names: Sequence[str], taken: set[str]) -> str |
     shares = any(is_share(table, name) and not is_whole(table, name) for name in names)
     for name in names:
         words = set(words_of(name))
-        if name in taken or words & RETRIEVED or words & SCORES:
+        if name in taken or words & terms.RETRIEVED or words & terms.SCORES:
             continue
-        if words & {"grade", "grades"} or joined(name) in QUESTION or is_share(table, name):
+        if words & {"grade", "grades"} or joined(name) in terms.QUESTION or is_share(table, name):
             continue
         if is_count(name) and is_numeric(table, name):
             continue
-        wanted, reference = words & WANTED, words & REFERENCE
-        if (wanted or reference) and words & ANSWER:
+        wanted, reference = words & terms.WANTED, words & terms.REFERENCE
+        if (wanted or reference) and words & terms.ANSWER:
             tiers[3].append(name)
-        elif (wanted or reference) and words & THING:
+        elif (wanted or reference) and words & terms.THING:
             tiers[0].append(name)
         elif wanted or "truth" in words or words == {"qrels"} or (words == {"judgments"} and is_lists(table, name)):
             tiers[1].append(name)
         elif shares and is_whole(table, name):
             continue
-        elif reference or (words & ANSWER and words & THING):
+        elif reference or (words & terms.ANSWER and words & terms.THING):
             tiers[2].append(name)
-        elif words & ANSWER and not words & (GENERATED | {"response"}):
+        elif words & terms.ANSWER and not words & (terms.GENERATED | {"response"}):
             tiers[4].append(name)
-    numbers = [name for name in names if name not in taken and is_numeric(table, name) and joined(name) not in ID]
+    numbers = [name for name in names if name not in taken and is_numeric(table, name) and joined(name) not in terms.ID]
     if not any(tiers[:4]) and len(tiers[4]) > 1 and len(numbers) > 1:
         fault = f"{first_names(tiers[4], quoted=True)}: answers of systems, beside their scores, or an expected one"
         raise table.two_readings(fault, (f"score={'+'.join(numbers)}", *(f"expected={name}" for name in tiers[4])))
@@ -395,39 +373,34 @@ def _systems(
     if "retrieved" in chosen:
         lists = list(chosen["retrieved"])
     else:
-        free = [name for name in names if name not in taken and not set(words_of(name)) & SCORES]
+        free = [name for name in names if name not in taken and not says(name, terms.SCORES)]
         known = vocabulary(table, expected) if expected else frozenset()
         lists = [name for name in free if _is_results(table, name, known)]
         lists = [name for name in lists if not known or not _is_record(table, name) or vocabulary(table, name) & known]
-        named = [name for name in lists if set(words_of(name)) & (RETRIEVED if known else RETRIEVED - {"top"})]
+        named = [name for name in lists if says(name, terms.RETRIEVED if known else terms.RETRIEVED - {"top"})]
         several = sum(is_scored(table, name) for name in free) > 1
         if several and not known and not named and not any(is_lists(table, name) for name in lists):
             return {}, {}  # texts beside scores of several systems are no lists
         # With a column that says what it is, one that does not is something else, unless it has expected documents.
-        lists = [
-            name for name in lists if name in named or not named or vocabulary(table, name) & known
-        ]  # fmt: skip
+        lists = [name for name in lists if name in named or not named or vocabulary(table, name) & known]
         # Of the ids and the texts of one list those count that can be expected.
         lists = [name for name in lists if vocabulary(table, name) & known or not _is_twin(name, lists, table, known)]
         free = [name for name in free if name in lists or not _is_twin(name, lists, table, known)]
         _check_left(table, [name for name in free if name not in lists], lists, known)
-    if (
-        "retrieved" not in chosen
-        and len(lists) > 1
-        and all(map(_PLACED.fullmatch, lists))
-        and _are_single(table, lists)
-    ):
-        fault = (
-            f"{first_names(lists, quoted=True)} are systems, or the places of one system (then write them as one list)"
-        )
-        raise table.two_readings(fault, (f"retrieved={'+'.join(lists)}",))
+        if len(lists) > 1 and all(map(_PLACED.fullmatch, lists)) and _are_single(table, lists):
+            many = first_names(lists, quoted=True)
+            fault = f"{many} are systems, or the places of one system (then write them as one list)"
+            raise table.two_readings(fault, (f"retrieved={'+'.join(lists)}",))
     labels = _labels(lists)
-    marked = [name for name in names if set(words_of(name)) & SCORES and is_lists(table, name)]
+    marked = [name for name in names if says(name, terms.SCORES) and is_lists(table, name)]
     marked = list(chosen.get("scores", marked))
     scores = {}
     for label, name in labels.items():
         own = [
-            one for one in marked if set(words_of(one)) - SCORES - RETRIEVED == set(words_of(name)) - RETRIEVED - THING
+            one
+            for one in marked
+            if set(words_of(one)) - terms.SCORES - terms.RETRIEVED
+            == set(words_of(name)) - terms.RETRIEVED - terms.THING
         ]
         if own or (len(labels) == 1 and len(marked) == 1):
             scores[label] = (own or marked)[0]
@@ -436,8 +409,8 @@ def _systems(
 
 def _is_twin(name: str, lists: Sequence[str], table: GoldenRows, known: frozenset[str]) -> bool:
     """Whether another column of results has the same name but for what is listed, and expected documents."""
-    stem = set(words_of(name)) - THING - _TEXTS
-    others = (other for other in lists if other != name and set(words_of(other)) - THING - _TEXTS == stem)
+    stem = set(words_of(name)) - terms.THING - _TEXTS
+    others = (other for other in lists if other != name and set(words_of(other)) - terms.THING - _TEXTS == stem)
     return any(vocabulary(table, other) & known for other in others)
 
 
@@ -455,11 +428,11 @@ def _check_left(table: GoldenRows, others: Sequence[str], lists: Sequence[str], 
     if not lists or not known:
         return
     usual = min((mean(map(len, own)) for name in lists if (own := lists_of(table, name)) is not None), default=0)
-    for name in (one for one in others if joined(one) not in ID):
+    for name in (one for one in others if joined(one) not in terms.ID):
         objects = any(isinstance(json_cell(cell), Mapping) for cell in table.filled(name))
-        apart = objects or set(words_of(name)) & (QUESTION | NOTES) or is_numeric(table, name) or is_prose(table, name)
+        apart = objects or says(name, terms.QUESTION | terms.NOTES) or is_numeric(table, name) or is_prose(table, name)
         own = None if apart else lists_of(table, name)
-        listed = own is not None and (max(map(len, own)) > 1 or set(words_of(name)) & RETRIEVED)
+        listed = own is not None and (max(map(len, own)) > 1 or says(name, terms.RETRIEVED))
         if own is not None and listed and usual > 1 and mean(map(len, own)) >= usual / 2:
             fault = f"'{name}' holds lists, but none of the expected ids"
             choices = (f"retrieved={'+'.join([*lists, name])}", f"retrieved={'+'.join(lists)}")
@@ -468,7 +441,7 @@ def _check_left(table: GoldenRows, others: Sequence[str], lists: Sequence[str], 
 
 #: A part of a column's name, and words that name no system.
 _PART: Final = re.compile(r"[^\s_\-./:]+")
-_NO_NAME: Final = RETRIEVED | THING | {"k", "by", "at"}
+_NO_NAME: Final = terms.RETRIEVED | terms.THING | {"k", "by", "at"}
 _PLACED: Final = re.compile(r"\D*[_ -]?\d+")
 
 
@@ -482,7 +455,7 @@ def _labels(names: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in names:
         last = name.rpartition(".")[2] if "." in name else name
-        parts = [part for part in _PART.finditer(last) if not set(words_of(part[0])) & _NO_NAME]
+        parts = [part for part in _PART.finditer(last) if not says(part[0], _NO_NAME)]
         label = last[parts[0].start() : parts[-1].end()] if parts else last
         found[label if label not in found else name] = name
     return found
@@ -498,11 +471,11 @@ def _is_results(table: GoldenRows, name: str, known: frozenset[str]) -> bool:
     if is_prose(table, name):
         return False
     if not is_numeric(table, name):
-        known_so, named = vocabulary(table, name), not RETRIEVED.isdisjoint(words_of(name))
+        known_so, named = vocabulary(table, name), says(name, terms.RETRIEVED)
         listed = sum(any(sign in str(cell) for sign in (*SEPARATORS, " ")) for cell in cells) >= MOST * len(cells)
         # Two words alone are those of flags.
         if known_so & known or (named and (listed or len(known_so) > 2 - bool(len(cells) < _FEWEST_ROWS))):
             return True
         return listed and len(known_so) > 1 and not known
-    number = is_count(name) or (measure_in(name) and not set(words_of(name)) & PLACES)
+    number = is_count(name) or (measure_in(name) and not says(name, terms.PLACES))
     return not number and bool(vocabulary(table, name) & known)

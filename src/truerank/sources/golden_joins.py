@@ -12,22 +12,7 @@ from typing import Any, Final
 import polars as pl
 
 from truerank.errors import InputError, TwoReadingsError
-from truerank.sources.golden_cells import (
-    TEXT_WORDS,
-    Retrieved,
-    check_distances,
-    identifier_of,
-    items,
-    lists_of,
-    mean,
-    number_of,
-    rising,
-    separator,
-    shared_separator,
-    whole,
-    whole_grades,
-    with_grades,
-)
+from truerank.sources import golden_cells as in_cells
 from truerank.sources.golden_columns import half_roles, is_named_expected, known_ids, result_columns
 from truerank.sources.golden_roles import GoldenRoles
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows, opened_rows
@@ -76,14 +61,16 @@ class Half:
         column = self.roles.question or self.roles.identifier or ""
         count = Counter(map(str, self.table.cells(column)))
         lists = [len(own) for own in self.lists()]
-        return mean(lists) * mean(count.values()) if max(lists, default=0) <= 1 else mean(lists)
+        return (
+            in_cells.mean(lists) * in_cells.mean(count.values()) if max(lists, default=0) <= 1 else in_cells.mean(lists)
+        )
 
     def lists(self) -> list[dict[str, float | None]]:
         """The documents, or texts, of each row, with their grades."""
         found = self.results()
         grades = [None] * len(found) if self.roles.grade is None else self.table.cells(self.roles.grade)
         return [
-            {one.doc_id: number_of(grade) if grade is not None else one.weight for one in own}
+            {one.doc_id: in_cells.number_of(grade) if grade is not None else one.weight for one in own}
             for own, grade in zip(found, grades, strict=True)
         ]
 
@@ -101,7 +88,7 @@ class Half:
     def remarks(self) -> tuple[str, ...]:
         """What is to be said of what is expected."""
         columns = [name for own in self.roles.columns().values() for name in own] + [self.content]
-        keys = [*map(identifier_of, self.table.cells(next(iter(self.keys()))))]
+        keys = [*map(in_cells.identifier_of, self.table.cells(next(iter(self.keys()))))]
         return (*self.table.remarks, *self.answers(keys)[1], *unlike_rows(self.table, columns))
 
     def texts(self) -> dict[str, str]:
@@ -109,22 +96,22 @@ class Half:
         at_id, at_text = self.roles.identifier, self.roles.question
         if at_id is None or at_text is None:
             return {}
-        return dict(zip(self.keys()[at_id], map(identifier_of, self.table.cells(at_text)), strict=True))
+        return dict(zip(self.keys()[at_id], map(in_cells.identifier_of, self.table.cells(at_text)), strict=True))
 
-    def results(self) -> list[list[Retrieved]]:
+    def results(self) -> list[list[in_cells.Retrieved]]:
         """The documents, or texts, of each row as they are listed."""
         cells = self.table.cells(self.content)
         texts = [len(str(cell).split()) for cell in self.table.filled(self.content) if isinstance(json_cell(cell), str)]
         try:
             # A text may hold the signs that separate ids.
-            sign = "" if mean(texts) >= TEXT_WORDS else separator(self.table, self.content)
+            sign = "" if in_cells.mean(texts) >= in_cells.TEXT_WORDS else in_cells.separator(self.table, self.content)
         except InputError:
             sign = ""
-        return [list(items(cell, sign, self.table, row)) for row, cell in enumerate(cells)]
+        return [list(in_cells.items(cell, sign, self.table, row)) for row, cell in enumerate(cells)]
 
 
 def _key(cell: Any) -> str:
-    return "" if is_empty(cell) else identifier_of(cell).casefold()
+    return "" if is_empty(cell) else in_cells.identifier_of(cell).casefold()
 
 
 def half_of(source: Any, columns: str = "") -> Half | None:
@@ -143,7 +130,7 @@ def related(halves: Mapping[str, Half], inside: frozenset[str]) -> dict[str, Hal
     def meets(half: Half) -> bool:
         own = half.keys().values()
         return any(
-            mean(key in set(keys) for key in wanted) >= _SHARED
+            in_cells.mean(key in set(keys) for key in wanted) >= _SHARED
             for other in halves.values()
             if other is not half
             for wanted in other.keys().values()
@@ -197,7 +184,7 @@ def joined(gold: Half, results: Half) -> GoldenRows:
     """
     own, wanted = gold.keys(), results.keys()
     shares = {
-        (first, other): mean(key in set(keys) for key in dict.fromkeys(others))
+        (first, other): in_cells.mean(key in set(keys) for key in dict.fromkeys(others))
         for first, keys in own.items()
         for other, others in wanted.items()
     }
@@ -218,8 +205,8 @@ def joined(gold: Half, results: Half) -> GoldenRows:
             )
             first, other = texts
     columns = result_columns(results.table)
-    gold = replace(gold, table=with_grades(gold.table, gold.content, known_ids(results.table, columns)))
-    sign, split = shared_separator((gold.table, gold.content), (results.table, columns))
+    gold = replace(gold, table=in_cells.with_grades(gold.table, gold.content, known_ids(results.table, columns)))
+    sign, split = in_cells.shared_separator((gold.table, gold.content), (results.table, columns))
     if sign:
         gold = replace(gold, table=with_lists(gold.table, [gold.content], sign))
         results = replace(results, table=with_lists(results.table, split, sign))
@@ -228,7 +215,7 @@ def joined(gold: Half, results: Half) -> GoldenRows:
     names = {key: str(number) for number, key in enumerate(expected, 1)}
     if ids and len(set(ids.values())) == len(ids):
         cells = gold.table.cells(gold.roles.identifier or "")
-        names = {key: whole(identifier_of(cell)) for key, cell in zip(own[first], cells, strict=True)}
+        names = {key: in_cells.whole(in_cells.identifier_of(cell)) for key, cell in zip(own[first], cells, strict=True)}
     graded = any(grade is not None for answers in gold.lists() for grade in answers.values())
     rows, lines, lacking = [], [], set[str]()
     for row, key, line in zip(results.table.rows, wanted[other], results.table.lines, strict=True):
@@ -238,10 +225,7 @@ def joined(gold: Half, results: Half) -> GoldenRows:
         own_answers = expected[key]
         rows.append({**row, EXPECTED: own_answers if graded else list(own_answers), QUESTION: names[key]})
         lines.append(line)
-    remarks = [
-        f"expected answers are those of {gold.table.name}, by {by}",
-        *results.table.remarks,
-    ]
+    remarks = [f"expected answers are those of {gold.table.name}, by {by}", *results.table.remarks]
     if lacking:
         remarks.append(
             f"{len(lacking)} questions are not in {gold.table.name} and are left out ({first_names(sorted(lacking))})"
@@ -258,7 +242,7 @@ def expected_elsewhere(gold: Half, results: Half) -> str | None:
     known = known_ids(table, result_columns(table))
 
     def meets(name: str) -> bool:
-        return any(own & known for own in lists_of(gold.table, name) or ())
+        return any(own & known for own in in_cells.lists_of(gold.table, name) or ())
 
     others = [name for name in result_columns(gold.table, gold.content) if meets(name)]
     return None if meets(gold.content) or len(others) != 1 else others[0]
@@ -267,9 +251,9 @@ def expected_elsewhere(gold: Half, results: Half) -> str | None:
 def judged_by(gold: Half, keys: Sequence[str] = ()) -> tuple[Mapping[str, Mapping[str, float]], str]:
     """What was expected as numbers by question and document, for runs that come in files of their own; a remark."""
     column = gold.roles.identifier or gold.roles.question or ""
-    keys = keys or [whole(identifier_of(cell)) for cell in gold.table.cells(column)]
-    return whole_grades(
-        {key: {whole(doc): grade for doc, grade in own.items()} for key, own in gold.answers(keys)[0].items()}
+    keys = keys or [in_cells.whole(in_cells.identifier_of(cell)) for cell in gold.table.cells(column)]
+    return in_cells.whole_grades(
+        {key: {in_cells.whole(doc): grade for doc, grade in own.items()} for key, own in gold.answers(keys)[0].items()}
     )
 
 
@@ -281,15 +265,19 @@ def ranked_by(results: Half) -> Mapping[str, Mapping[str, float]]:
     if number is not None and all(len(listed) <= 1 for _, listed in rows):
         if roles.rank is None:
             check_places(table, roles)
-        sign = 1 if roles.rank is not None or rising(number) else -1
-        places = [math.inf if (own := number_of(cell)) is None else sign * own for cell in table.cells(number)]
+        sign = 1 if roles.rank is not None or in_cells.rising(number) else -1
+        places = [math.inf if (own := in_cells.number_of(cell)) is None else sign * own for cell in table.cells(number)]
         rows = [rows[place] for place in sorted(range(len(rows)), key=places.__getitem__)]
     found: dict[str, dict[str, float]] = {}
     for cell, listed in rows:
-        check_distances(listed, f"question {identifier_of(cell)}", table)
+        in_cells.check_distances(listed, f"question {in_cells.identifier_of(cell)}", table)
         answers = dict.fromkeys(one.doc_id for one in listed)
-        mine = found.setdefault(whole(identifier_of(cell)), {})
+        mine = found.setdefault(in_cells.whole(in_cells.identifier_of(cell)), {})
         mine.update(
-            {whole(doc): 1 / place for place, doc in enumerate(answers, len(mine) + 1) if whole(doc) not in mine}
+            {
+                in_cells.whole(doc): 1 / place
+                for place, doc in enumerate(answers, len(mine) + 1)
+                if in_cells.whole(doc) not in mine
+            }
         )
     return found

@@ -200,12 +200,7 @@ def _file(path: Path) -> GoldenRows:
             read = list(read_rows(path, form))
             if len(read) == 1 and form == "jsonl" and (whole := _of_json(path)):
                 return whole
-            return of_rows(
-                path.name,
-                path,
-                [without_halves(row.values) for row in read],
-                [row.line for row in read],
-            )
+            return of_rows(path.name, path, [without_halves(row.values) for row in read], [row.line for row in read])
     text, remarks = _text(whole_bytes(path))
     if text.lstrip()[:1] == "<":
         raise InputError("this is HTML or XML, not a table", "save the table itself as CSV", where=path, line=1)

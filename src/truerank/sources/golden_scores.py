@@ -10,27 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from truerank.sources import golden_words as terms
 from truerank.sources.golden_cells import TEXT_WORDS, is_missing, is_numeric, is_scored, is_whole, number_of
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, HalfError, NumbersError, no_expected, only_one
 from truerank.sources.golden_rows import GoldenRows, first_names, is_summary, json_cell
 from truerank.sources.golden_words import (
-    CUTOFFS,
-    GROUPS,
-    ID,
-    LOWER,
-    MODELS,
-    NOTES,
-    QUESTION,
-    RAG_MEASURE,
-    SCORE,
-    SCORES,
-    SECONDS,
     called,
     is_count,
     is_measure,
     joined,
     lower_is_better,
     measure_in,
+    says,
     words_of,
 )
 from truerank.text.printable import counted
@@ -154,18 +145,18 @@ def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[
     left: list[str] = []
     for name in names:
         words = set(words_of(name))
-        lower = lower_is_better(name) or SECONDS.search(name)
-        grouped = words and words <= GROUPS
+        lower = lower_is_better(name) or terms.SECONDS.search(name)
+        grouped = words and words <= terms.GROUPS
         apart = lower or grouped or is_count(name) or words & (_SIZES | _DERIVED | _TRAITS) or name in _SIGNS
         apart = apart or _is_counted(table, name)
-        (left if apart or (joined(name) in ID and len(names) > 1) else kept).append(name)
+        (left if apart or (joined(name) in terms.ID and len(names) > 1) else kept).append(name)
     # Beside numbers, yes and no say something of the question, unless they are called scores.
     flags = [name for name in kept if not measured(name) and all(str(x).strip().isalpha() for x in table.filled(name))]
     if len(flags) < len(kept):
         kept, left = [name for name in kept if name not in flags], left + flags
     if not kept:
-        times = [name for name in names if lower_is_better(name) or SECONDS.search(name)]
-        others = [name for name in names if not set(words_of(name)) & _TRAITS]
+        times = [name for name in names if lower_is_better(name) or terms.SECONDS.search(name)]
+        others = [name for name in names if not says(name, _TRAITS)]
         return [name for name in times if "total" in words_of(name)] or times or others, ()
     return kept, ((f"not taken for scores: {first_names(left, quoted=True)}",) if left else ())
 
@@ -230,7 +221,7 @@ def failure_marks(values: Sequence[float]) -> tuple[frozenset[float], bool]:
 
 def check_judged_answers(table: GoldenRows, free: Sequence[str], expected: str | None, retrieved: str) -> None:
     """Asks where a table has results, and beside them what a program that judges answers made of them."""
-    scored = [name for name in free if RAG_MEASURE.fullmatch(joined(name))]
+    scored = [name for name in free if terms.RAG_MEASURE.fullmatch(joined(name))]
     if scored:
         fault = f"scores of a program that judges answers ({first_names(scored, quoted=True)}), or results to be scored"
         choices = (*(f"score={name}" for name in scored[:2]), f"expected={expected},retrieved={retrieved}")
@@ -251,12 +242,12 @@ def check_means(table: GoldenRows, head: str) -> None:
     rest = [name for name in numbers if name not in scored]
     first = table.rows[0]
     totals = [name for name in table.names if is_summary(name) and isinstance(json_cell(first.get(name)), Mapping)]
-    asked = any(joined(name) in QUESTION for name in table.names)
-    if asked or (any(joined(name) in ID for name in table.names) and not totals):
+    asked = any(joined(name) in terms.QUESTION for name in table.names)
+    if asked or (any(joined(name) in terms.ID for name in table.names) and not totals):
         return
     single = len(set(heads)) == len(heads)
     by_row = bool(head and numbers and single) and all(map(is_measure, heads))
-    grouped = all(set(words_of(name)) <= GROUPS for name in rest) and (rest or single)
+    grouped = all(set(words_of(name)) <= terms.GROUPS for name in rest) and (rest or single)
     if by_row or totals or (scored and ((head and grouped) or any(_COUNTS.fullmatch(joined(one)) for one in rest))):
         what = first_names(heads if by_row else totals or scored, quoted=True)
         fault = f"means over all questions ({what}), and no scores of single ones"
@@ -276,7 +267,7 @@ def check_preferences(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) 
         said = sorted({str(cell).strip() for cell in table.filled(name)})
         values = set(map(str.casefold, said))
         few = 1 < len(values) <= min(_SIDES, len(table.rows) / 2) and not is_numeric(table, name)
-        if few and (set(words_of(name)) & _PREFERS or {"a", "b"} < values <= {"a", "b", *_EVEN}):
+        if few and (says(name, _PREFERS) or {"a", "b"} < values <= {"a", "b", *_EVEN}):
             fault = f"'{name}' holds preferences between answers ({first_names(said)}), which are not read"
             remedy = "write a column for each system: 1 where it is preferred, 0 where the other one is, 0.5 for a tie"
             raise table.fault(fault, remedy)
@@ -301,12 +292,12 @@ def check_rows(
             groups.setdefault(row, set()).add(str(cell))
         # Names of systems, measures and repetitions are the same for all questions.
         names = len(set().union(*groups.values())) <= MOST_SYSTEMS
-        plain = found.system and is_numeric(table, name) and not set(words_of(name)) <= GROUPS
+        plain = found.system and is_numeric(table, name) and not set(words_of(name)) <= terms.GROUPS
         if name in keys or max(map(len, groups.values())) == 1 or plain:
             continue
         if _names_measures(table, name):
             choices[name] = ["measure"]
-        elif set(words_of(name)) & CUTOFFS and names:
+        elif says(name, terms.CUTOFFS) and names:
             choices[name] = ["repeat"] if "measure" in chosen else ["measure", "repeat"]
         elif found.repeat is None and found.system is None and names:
             # Of a system most questions have several.
@@ -329,11 +320,11 @@ def _check_scores(table: GoldenRows, numbers: Sequence[str]) -> None:
     """Asks where numbers may be places, times or counts, and nothing calls them scores."""
     where = table.where.stem if isinstance(table.where, Path) else ""
     words = {word for name in (*numbers, where) for word in words_of(name)}
-    plain = any(set(words_of(name)) & (SCORE | SCORES | _CALLED) or measure_in(name) for name in numbers)
+    plain = any(says(name, terms.SCORE | terms.SCORES | _CALLED) or measure_in(name) for name in numbers)
     if all(map(lower_is_better, numbers)):
         return
-    doubtful = [where, *filter(SECONDS.search, numbers)]
-    named = words & (SCORE | SCORES | _CALLED) or any(measure_in(name) for name in (*numbers, where))
+    doubtful = [where, *filter(terms.SECONDS.search, numbers)]
+    named = words & (terms.SCORE | terms.SCORES | _CALLED) or any(measure_in(name) for name in (*numbers, where))
     cells = [cell for name in numbers for cell in table.filled(name) if not is_missing(cell)]
     values = [abs(number_of(cell) or 0.0) for cell in cells]
     largest, fault = max(values, default=0.0), ""
@@ -352,7 +343,7 @@ def _check_scores(table: GoldenRows, numbers: Sequence[str]) -> None:
 def check_places(table: GoldenRows, found: GoldenRoles) -> None:
     """Asks where the numbers of each list of results count up, and nothing calls them scores."""
     name = found.score or ""
-    if set(words_of(name)) & (SCORES | {"score"}):
+    if says(name, terms.SCORES | {"score"}):
         return
     lists: dict[tuple[str, ...], list[float]] = {}
     keys = [one for one in (found.identifier, found.question, found.system) if one is not None]
@@ -435,14 +426,16 @@ def unlike_rows(table: GoldenRows, taken: Collection[str], scores: Collection[st
         counts, called = Counter(filter(None, cells)), set(words_of(name))
         words = {value: set(words_of(value)) for value in counts} if len(counts) <= _FEW else {}
         every = set[str]().union(*words.values())
-        labelled = every & MODELS and (called & _LABELLED or every & _PEOPLE)
+        labelled = every & terms.MODELS and (called & _LABELLED or every & _PEOPLE)
         if len(words) > 1 and (labelled or all(own & _SETS for own in words.values())):
             shown = " and ".join(f"{value} ({count})" for value, count in counts.most_common())
             found.append(f"'{name}' has {shown}: all rows count alike; to keep one, give its rows alone")
         failed = [value for value, own in words.items() if own & _FAILURES and len(value.split()) <= _FEW]
         failed += [value for value in words if called & _FAILURES and value.lower() in ("true", "yes")]
         rows = [row for row, cell in zip(table.rows, cells, strict=True) if cell in failed]
-        if 0 < len(rows) < len(table.rows) and (called & _FAILURES or not {*words_of(name)[-1:]} & (NOTES | GROUPS)):
+        if 0 < len(rows) < len(table.rows) and (
+            called & _FAILURES or not {*words_of(name)[-1:]} & (terms.NOTES | terms.GROUPS)
+        ):
             zeros = [one for one in scores if all(number_of(row.get(one)) == 0 for row in rows)]
             tail = f", whose {first_names(zeros, quoted=True)} is 0: these count as all others" if zeros else ""
             found.append(f"'{name}' says {' and '.join(failed)} in {counted(len(rows), 'row')}{tail}")
@@ -451,7 +444,7 @@ def unlike_rows(table: GoldenRows, taken: Collection[str], scores: Collection[st
 
 def measured(name: str) -> str:
     """The measure that a column is called after; empty for none."""
-    lower = sorted(set(words_of(name)) & LOWER) if lower_is_better(name) else []
+    lower = sorted(set(words_of(name)) & terms.LOWER) if lower_is_better(name) else []
     return measure_in(name) or next(iter(lower), "")
 
 
@@ -476,7 +469,7 @@ def direction(table: GoldenRows, found: GoldenRoles) -> str:
     names = [*columns, *measure]
     if found.rank or all(map(lower_is_better, columns)) or any(map(lower_is_better, measure)):
         return "lower is better: their sign is turned"
-    known = any(measured(name) or set(words_of(name)) & (_CALLED | {"score", "scores"}) for name in names)
+    known = any(measured(name) or says(name, _CALLED | {"score", "scores"}) for name in names)
     return "" if known else _HIGHER
 
 
@@ -511,10 +504,10 @@ def check_questions(
         return
     # Beside numbers of rows, what each row has another one of may be what it is about.
     counted = found.question is None and _is_counted(table, key)
-    beside = [name for name in others if set(words_of(name)) <= GROUPS or not is_scored(table, name)]
+    beside = [name for name in others if set(words_of(name)) <= terms.GROUPS or not is_scored(table, name)]
     for name in (key, *beside) if counted else (key,):
         cells = [str(cell).strip() for cell in table.filled(name)]
-        plain = name == key or set(words_of(name)) & GROUPS or group_of(cells) or joined(key) in _ANY
+        plain = name == key or says(name, terms.GROUPS) or group_of(cells) or joined(key) in _ANY
         if plain and (name == key or len(set(cells)) == len(cells)) and (what := _no_questions(name, cells)):
             fault = f"'{name}' names {what} ({first_names(dict.fromkeys(cells))}): a row is the mean of many questions "
             fault += "(then give a row for each of them), or one question"
@@ -524,12 +517,12 @@ def check_questions(
 def _no_questions(name: str, cells: Sequence[str]) -> str:
     """What rows are, by the name of a column and its cells; empty for questions."""
     count, words = len(cells), set(words_of(name))
-    known = bool(called([name], QUESTION | ID)) and joined(name) not in _ANY
+    known = bool(called([name], terms.QUESTION | terms.ID)) and joined(name) not in _ANY
     if what := group_of(cells):
         return what
-    if not known and words & GROUPS and words_of(name)[-1] not in QUESTION:
+    if not known and words & terms.GROUPS and words_of(name)[-1] not in terms.QUESTION:
         return "groups of questions"
-    numbered = words & QUESTION and words & ID
+    numbered = words & terms.QUESTION and words & terms.ID
     if known or numbered or "id" in words or not words or list(map(number_of, cells)) == [*range(count)]:
         return ""
     return "" if _are_questions(cells) else "rows"
@@ -544,7 +537,7 @@ def group_of(cells: Sequence[str]) -> str:
         "languages": _LANGUAGES.__contains__,
         "data sets": lambda cell: "".join(words_of(cell)) in _DATA_SETS,
         "groups of questions": lambda cell: (
-            words_of(cell)[:1] and words_of(cell)[0] in GROUPS and len(cell.split()) < 3
+            words_of(cell)[:1] and words_of(cell)[0] in terms.GROUPS and len(cell.split()) < 3
         ),
     }
     return next((what for what, fits in kinds.items() if 2 * sum(bool(fits(cell)) for cell in cells) > len(cells)), "")

@@ -8,27 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from truerank.sources import golden_words as terms
 from truerank.sources.golden_cells import INNER, KEYS, is_lists, is_numeric, items, lists_of, number_of, separator
 from truerank.sources.golden_roles import named_columns
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, is_summary, json_cell, of_rows
 from truerank.sources.golden_scores import check_means, check_preferences, group_of
-from truerank.sources.golden_words import (
-    DOCUMENT,
-    GRADE,
-    ID,
-    NAMED_MEASURE,
-    PLACES,
-    QUESTION,
-    RAG_MEASURE,
-    REFERENCE,
-    RETRIEVED,
-    SCORE,
-    SYSTEM,
-    THING,
-    WANTED,
-    joined,
-    words_of,
-)
+from truerank.sources.golden_words import joined, says, words_of
 from truerank.sources.tool_results import FORMS, NAMES_OF_MEASURES, ToolForm, is_number, measure_name
 from truerank.text.printable import counted
 
@@ -72,7 +57,7 @@ def shaped(
         table = _together(table, several)
         chosen["expected"] = ("+".join(several),)
     table = placed(turned(_with_flags(table), chosen), chosen)
-    named_so = [name for name in table.names if joined(name) in NAMED_MEASURE and not is_numeric(table, name)]
+    named_so = [name for name in table.names if joined(name) in terms.NAMED_MEASURE and not is_numeric(table, name)]
     by_row = chosen.get("measure") or (tuple(named_so) if len(named_so) == 1 else ())
     if measure is not None and by_row and by_row != chosen.get("score"):
         table, chosen["measure"] = _of_rows(table, by_row[0], measure), by_row
@@ -127,19 +112,21 @@ def _measures_in(table: GoldenRows) -> list[str]:
 
     None where documents are.
     """
-    if any((words := set(words_of(name))) & WANTED and words <= WANTED | THING for name in table.names):
+    if any(
+        (words := set(words_of(name))) & terms.WANTED and words <= terms.WANTED | terms.THING for name in table.names
+    ):
         return []
     free = [name for name in table.names if not is_summary(name)]
     nested = [name for name in free if all(_scores_in(cell) for cell in table.filled(name) or ("",))]
     # What stands behind a measure and its cut-off names a system: ndcg@10_old.
     known = [name for name in table.names if _is_measure(name)]
     single = [name for name in known if is_numeric(table, name)] if any(map(_MEASURE.fullmatch, known)) else []
-    asked = any(joined(name) in QUESTION | ID for name in table.names)
+    asked = any(joined(name) in terms.QUESTION | terms.ID for name in table.names)
     return nested or (single if len(single) > 1 and asked else [])
 
 
 def _is_measure(name: str) -> bool:
-    return bool(_MEASURE.fullmatch(name) or RAG_MEASURE.fullmatch(joined(name)))
+    return bool(_MEASURE.fullmatch(name) or terms.RAG_MEASURE.fullmatch(joined(name)))
 
 
 def _scores_in(cell: Any) -> dict[str, Any]:
@@ -162,8 +149,8 @@ def _of_columns(table: GoldenRows, columns: Sequence[str], measure: str) -> tupl
     scores = [_scores_in(own[columns[0]]) if len(columns) == 1 else own for own in plain]
     known = [name for name in {name: 1 for own in scores for name in own} if name not in table.names or name in columns]
     wanted = _one_measure(table, known, measure)
-    left = {*columns, *(name for name in table.names if joined(name) in DOCUMENT)}
-    asked = [name for name in table.names if joined(name) in QUESTION | ID]
+    left = {*columns, *(name for name in table.names if joined(name) in terms.DOCUMENT)}
+    asked = [name for name in table.names if joined(name) in terms.QUESTION | terms.ID]
     rows, lines, lost = [], [], 0
     for row, line, own in zip(table.rows, table.lines, scores, strict=True):
         if all(map(is_empty, (*own.values(), *map(row.get, asked)))):
@@ -242,16 +229,16 @@ def unfolded(table: GoldenRows) -> GoldenRows:
         flat: dict[str, Any] = {}
         for name, cell in row.items():
             value = json_cell(cell)
-            if isinstance(value, Mapping) and joined(str(name)) in SYSTEM and not is_empty(value.get("id")):
+            if isinstance(value, Mapping) and joined(str(name)) in terms.SYSTEM and not is_empty(value.get("id")):
                 flat[str(name)] = value["id"]
                 continue
-            if isinstance(value, Mapping) and (asked := [key for key in value if joined(str(key)) in QUESTION]):
+            if isinstance(value, Mapping) and (asked := [key for key in value if joined(str(key)) in terms.QUESTION]):
                 # A request, with its text and what else was sent.
                 flat |= {str(key): value[key] for key in asked if isinstance(value[key], str) and key not in row}
                 continue
             plain = isinstance(value, Mapping) and not any(key in value for key in (*KEYS, *INNER))
             # Objects by document are expected, and scores are none of lists.
-            plain = plain and not set(words_of(name)) & WANTED and not _scores_in(value)
+            plain = plain and not says(name, terms.WANTED) and not _scores_in(value)
             if plain and value and (all(isinstance(x, list | dict) for x in value.values()) or _has_results(value)):
                 flat |= {f"{name}.{key}": one for key, one in value.items()}
             else:
@@ -269,7 +256,7 @@ def _systems_as_rows(table: GoldenRows) -> GoldenRows:
             keys[name] = frozenset(cells[0])
     heads = {name: name.rpartition(".")[2] for name in keys}
     # Beside scores, objects of a measure hold what it was computed from.
-    plain = all(joined(name) in ID or not is_numeric(table, name) for name in table.names)
+    plain = all(joined(name) in terms.ID or not is_numeric(table, name) for name in table.names)
     named = [name for name in keys if plain and _is_measure(heads[name])]
     alike = [name for name in keys if [*keys.values()].count(keys[name]) > 1 and not keys[name] & {*KEYS}]
     if not (parts := named or alike):
@@ -294,15 +281,19 @@ def _has_results(value: Mapping[str, Any]) -> bool:
 
 def turned(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRows:
     """A table with a row for each system and a column for each question, turned."""
-    measures = [name for name in table.names if joined(name) in NAMED_MEASURE]
-    heads = chosen.get("system") or tuple(name for name in table.names if joined(name) in SYSTEM)
+    measures = [name for name in table.names if joined(name) in terms.NAMED_MEASURE]
+    heads = chosen.get("system") or tuple(name for name in table.names if joined(name) in terms.SYSTEM)
     if not {"question", "id"} & set(chosen):
         check_means(table, next((own[0] for own in (heads, measures) if len(own) == 1), ""))
     if len(heads) != 1:
         return table
     systems = [str(cell) for cell in table.cells(heads[0])]
     others = [name for name in table.names if name != heads[0]]
-    plain = [name for name in others if joined(name) in QUESTION | ID | SCORE | DOCUMENT | RETRIEVED | GRADE]
+    plain = [
+        name
+        for name in others
+        if joined(name) in terms.QUESTION | terms.ID | terms.SCORE | terms.DOCUMENT | terms.RETRIEVED | terms.GRADE
+    ]
     if plain or len(set(systems)) < len(systems) or len(others) <= len(systems):
         return table
     if "system" not in chosen and (what := group_of(others)):
@@ -329,7 +320,7 @@ def placed(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
         words = set(words_of(stem))
         if not counts or stem in table.names or any(is_lists(table, name) for name in names):
             continue
-        if words & (WANTED | REFERENCE) and not words & (PLACES | THING):
+        if words & (terms.WANTED | terms.REFERENCE) and not words & (terms.PLACES | terms.THING):
             if len(names) > 1 and not any(is_numeric(table, name) for name in names):
                 wanted[stem] = names
         elif len(names) > 2 and not any(is_share(table, name) for name in names):
@@ -340,9 +331,9 @@ def placed(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
     merged = {
         stem: names
         for stem, names in complete.items()
-        if set(words_of(stem)) & (PLACES | THING)
+        if says(stem, terms.PLACES | terms.THING)
         or (alike and stem in several)
-        or ((stem in several or set(words_of(stem)) & RETRIEVED) and _is_one_list(table, names))
+        or ((stem in several or says(stem, terms.RETRIEVED)) and _is_one_list(table, names))
     }
     if not merged:
         return table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 from unicodedata import combining
 
@@ -48,6 +48,11 @@ _ENGLISH: Final = {
 
 def joined(name: str) -> str:
     return "_".join(words_of(name))
+
+
+def says(name: str, known: Collection[str]) -> bool:
+    """Whether one of the words of a column's name is among some."""
+    return any(word in known for word in words_of(name))
 
 
 def called(names: Iterable[str], known: frozenset[str]) -> list[str]:

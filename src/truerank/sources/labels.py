@@ -15,7 +15,7 @@ from truerank.sources import compressed, formats, grammar
 from truerank.sources.golden_cells import identifier_of
 from truerank.sources.golden_roles import named_columns
 from truerank.sources.golden_rows import GoldenRows, first_names, of_rows, opened_rows
-from truerank.sources.golden_words import MODELS, words_of
+from truerank.sources.golden_words import MODELS, says
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.query_files import as_text, number_in, well_formed
 from truerank.sources.rows import Row, rows
@@ -39,7 +39,7 @@ _RATERS: Final = frozenset(
 _ROLES: Final = ("person", "model", "adjudicator")
 _KINDS: Final = ("label", "skip", "undo", "adjudicate", "open")
 #: Columns that name an item where nothing else distinguishes it.
-_ITEMS: Final = (*"item example_id answer_id sample_id case_id response_id trace_id record_id id".split(),)
+_ITEMS: Final = tuple("item example_id answer_id sample_id case_id response_id trace_id record_id id".split())
 #: Different labels of one annotator, at most, beside those of another one.
 _MOST_LABELS: Final = 12
 #: What columns can be named, and what is read from them.
@@ -127,7 +127,7 @@ def _raters(read: Sequence[Row]) -> tuple[str, ...]:
 
 def _by_rows(table: GoldenRows, labels: Sequence[str]) -> str:
     """The column of annotators, of whom several said something of one item in rows of their own; empty for none."""
-    names = [name for name in table.names if set(words_of(name)) & _RATERS and name not in labels]
+    names = [name for name in table.names if says(name, _RATERS) and name not in labels]
     if not names or any(map(_person, table.rows)):
         return ""
     items = [_item(Row(line, dict(row)), str(table.where)) for line, row in zip(table.lines, table.rows, strict=True)]
@@ -137,7 +137,7 @@ def _by_rows(table: GoldenRows, labels: Sequence[str]) -> str:
 
 
 def _of_rater(row: Row, column: str, where: str) -> Judgment:
-    role = "model" if set(words_of(column)) & MODELS else ""
+    role = "model" if says(column, MODELS) else ""
     labels = _texts(identifier_of(value) if isinstance(value := row.values.get(column), float) else value)
     return _item(row, where)._replace(labels=labels, annotator=column, role=role)
 
@@ -193,7 +193,7 @@ def _item(row: Row, where: str) -> Judgment:
         annotator=_person(values),
         probability=probability,
         role=_one_of(row, "role", ("role", "annotator_role"), _ROLES, where),
-        item_id=_value(values, ("item_id", *(() if told else ("item", *_ITEMS, "id")))).strip(),
+        item_id=_value(values, ("item_id", *(() if told else _ITEMS))).strip(),
         doc_id=_value(values, _DOCUMENTS).strip(),
         dataset=_value(values, DATASET_NAMES).strip(),
         stratum=_value(values, ("stratum",)).strip(),

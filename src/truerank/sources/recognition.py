@@ -15,32 +15,11 @@ import polars as pl
 from truerank.errors import InputError, TwoReadingsError
 from truerank.loading import json_file, load_json, whole_number
 from truerank.sources import compressed, formats, golden_words
+from truerank.sources import golden_cells as in_cells
+from truerank.sources import golden_joins as joins
 from truerank.sources.folders import FolderContent, folder_content
 from truerank.sources.golden import GoldenTable, merged_tables, read_golden
-from truerank.sources.golden_cells import (
-    are_texts,
-    identifier_of,
-    is_lists,
-    lists_of,
-    mean,
-    number_of,
-    vocabulary,
-    whole,
-    whole_grades,
-)
 from truerank.sources.golden_columns import result_columns
-from truerank.sources.golden_joins import (
-    EXPECTED,
-    QUESTION,
-    Half,
-    expected_elsewhere,
-    golden_half,
-    half_of,
-    joined,
-    judged_by,
-    ranked_by,
-    related,
-)
 from truerank.sources.golden_roles import HalfError, NumbersError
 from truerank.sources.golden_rows import first_names, is_settings, is_workbook, opened_rows
 from truerank.sources.golden_shapes import unfolded
@@ -292,10 +271,10 @@ def _with_halves(
         yield from found
         return
     named = _columns_by_file([*errors, *(one.path for one in possible)], columns)
-    every = {path: half for path in named if (half := half_of(path, named[path]))}
+    every = {path: half for path in named if (half := joins.half_of(path, named[path]))}
     judgments = [one for one in found if one.kind == "judgments"]
-    halves = every if judgments or runs else related(every, inside)
-    gold = golden_half(list(halves.values())) if not judgments else None
+    halves = every if judgments or runs else joins.related(every, inside)
+    gold = joins.golden_half(list(halves.values())) if not judgments else None
 
     def unread(path: str, error: InputError) -> Reading:
         if path not in inside:
@@ -317,19 +296,21 @@ def _with_halves(
             if half.roles.system is not None or alone or not half.content:
                 yield unread(path, errors[path])
             else:
-                yield Reading(path, "run", f"lists by '{half.content}'", numbers=ranked_by(half))
+                yield Reading(path, "run", f"lists by '{half.content}'", numbers=joins.ranked_by(half))
         return
     if runs:
-        numbers, remark = judged_by(gold)
+        numbers, remark = joins.judged_by(gold)
         why = f"{_gold_sentence(gold)}; {remark}" if remark else _gold_sentence(gold)
         yield Reading(str(gold.table.where), "judgments", why, numbers=numbers, remarks=gold.remarks())
     read = {one.path: one for one in found}
     for path, half in others.items():
-        roles = ",".join(part for part in (named[path], f"expected={EXPECTED}", f"id={QUESTION}", half.named()) if part)
+        roles = ",".join(
+            part for part in (named[path], f"expected={joins.EXPECTED}", f"id={joins.QUESTION}", half.named()) if part
+        )
         try:
-            table = read_golden(joined(gold, half), roles, measure=measure)
+            table = read_golden(joins.joined(gold, half), roles, measure=measure)
         except InputError as error:
-            if (other := expected_elsewhere(gold, half)) is not None:
+            if (other := joins.expected_elsewhere(gold, half)) is not None:
                 fault = f"{error.fault}; '{other}' of {gold.table.name} has ids of results"
                 error = InputError(fault, f"name it: --columns expected={other}", where=path)
             yield read[path] if path in read and path in inside else unread(path, error)
@@ -353,7 +334,7 @@ def _alone(
 
 def _golden_set(source: Any, columns: str) -> Reading | None:
     """Questions with what was expected, and no system; None where a column may hold what one retrieved."""
-    half = half_of(source, columns)
+    half = joins.half_of(source, columns)
     if half is None or half.roles.system or half.roles.rank:
         return None
     table, roles = half.table, half.roles
@@ -365,22 +346,22 @@ def _golden_set(source: Any, columns: str) -> Reading | None:
         roles = replace(roles, identifier=None)
     kept = {roles.identifier, roles.question, roles.grade, half.content}
     others = [name for name in table.names if name not in kept and table.filled(name)]
-    documents = frozenset[str]().union(*(lists_of(table, half.content) or ()))
+    documents = frozenset[str]().union(*(in_cells.lists_of(table, half.content) or ()))
     possible = set(result_columns(table, half.content)).intersection(others)
-    if any(is_lists(table, name) or vocabulary(table, name) & documents for name in possible):
+    if any(in_cells.is_lists(table, name) or in_cells.vocabulary(table, name) & documents for name in possible):
         return None
     column = roles.identifier or roles.question or ""
     keys = [
-        " ".join(str(cell).split()) if column == roles.question else whole(identifier_of(cell))
+        " ".join(str(cell).split()) if column == roles.question else in_cells.whole(in_cells.identifier_of(cell))
         for cell in table.cells(column)
     ]
     if not called([column], golden_words.QUESTION | golden_words.ID) and 2 * len(set(keys)) < len(keys):
         return None  # few values, again and again, and nothing calls them questions
     ids = {key: key if roles.identifier else str(number) for number, key in enumerate(dict.fromkeys(keys), 1)}
-    numbers, step = judged_by(half, [ids[key] for key in keys])
+    numbers, step = joins.judged_by(half, [ids[key] for key in keys])
     texts = dict(zip(keys, table.cells(roles.question), strict=True)) if roles.question else {}
     questions = pl.DataFrame([(ids[key], str(text)) for key, text in texts.items()], ["_id", "text"], orient="row")
-    prose = are_texts(table, half.content, "")
+    prose = in_cells.are_texts(table, half.content, "")
     if prose and not len(questions):
         return None
     remarks = [*half.remarks(), *filter(None, [step])]
@@ -417,7 +398,7 @@ def _labels(path: Any, columns: str, error: HalfError) -> Reading | None:
     return Reading(str(path), "labels", f"by {first_names(names, quoted=True)}")
 
 
-def _gold_sentence(gold: Half) -> str:
+def _gold_sentence(gold: joins.Half) -> str:
     graded = "" if gold.roles.grade is None else f", with its grade in '{gold.roles.grade}'"
     return f"what is expected in '{gold.content}'{graded}"
 
@@ -493,7 +474,7 @@ def _words_by_id(lines: Sequence[str]) -> float:
     if not any(map(str.isdigit, ids[0])) or len(set(ids)) < len(ids):
         return 0.0
     counts = [len(text.split()) for text in texts]
-    return mean(counts) if mean(count > 1 for count in counts) > _SHARE / 2 else 0.0
+    return in_cells.mean(counts) if in_cells.mean(count > 1 for count in counts) > _SHARE / 2 else 0.0
 
 
 def _counts_up(lines: Sequence[str]) -> bool:
@@ -537,10 +518,10 @@ def _of_beir(path: Path) -> Mapping[str, Mapping[str, float]]:
     found: dict[str, dict[str, float]] = {}
     table = opened_rows(path)
     for row, (topic, doc, cell) in enumerate(zip(*map(table.cells, ("query-id", "corpus-id", "score")), strict=True)):
-        if (grade := number_of(cell)) is None:
+        if (grade := in_cells.number_of(cell)) is None:
             raise table.fault(f"'{cell}' is not a grade", "give numbers", row)
-        found.setdefault(identifier_of(topic), {})[identifier_of(doc)] = grade
-    return whole_grades(found)[0]
+        found.setdefault(in_cells.identifier_of(topic), {})[in_cells.identifier_of(doc)] = grade
+    return in_cells.whole_grades(found)[0]
 
 
 def _first_records(path: Path, form: str, sample: Sequence[str]) -> list[Any]:
