@@ -536,20 +536,6 @@ def _rename(
             every[number] = [one._replace(doc_id=name) if one.doc_id in own else one for one in every[number]]
 
 
-_UNICODE: Final = "in one form of Unicode (NFC)"
-_DIGITS: Final = "by their digits alone"
-#: Forms of an id under which other ids may be meant.
-_FORMS: Final[Mapping[str, Callable[[str], str]]] = {
-    _UNICODE: lambda one: unicodedata.normalize("NFC", one),
-    "without what follows '#'": lambda one: one.partition("#")[0],
-    "in small letters": str.casefold,
-    "without leading zeros": lambda one: one.lstrip("0") or "0",
-    "without what precedes the last '/'": lambda one: one.rpartition("/")[2],
-    "without the ending of the file": lambda one: one.rpartition(".")[0] or one,
-    _DIGITS: lambda one: "".join(sign for sign in one if sign.isdigit()).lstrip("0") or one,
-}
-
-
 def _check_lengths(
     table: GoldenRows,
     roles: GoldenRoles,
@@ -586,12 +572,12 @@ def _check_names(
             continue
         if found & wanted:
             # Others may differ: names of files that one program writes as another one decomposes them.
-            forms, lead = [_UNICODE], f"some results {system} are expected ids"
+            forms, lead = [in_cells.UNICODE], f"some results {system} are expected ids"
         else:
-            forms, lead = list(_FORMS), f"no expected id is among the results {system}"
+            forms, lead = list(in_cells.ID_FORMS), f"no expected id is among the results {system}"
         pair = min(wanted), min(found)
         for form in forms:
-            if (same := _same_in_form(_FORMS[form], expected, every)) is not None:
+            if (same := _same_in_form(in_cells.ID_FORMS[form], expected, every)) is not None:
                 lead, pair = f"{lead}; {form}, {'others' if found & wanted else 'some'} are", same
                 break
         else:
@@ -615,7 +601,7 @@ def _same_in_form(
         changed = {change(one): one for one in own}
         met = ((changed[form], one.doc_id) for one in every.get(number, ()) if (form := change(one.doc_id)) in changed)
         pairs += list(islice((pair for pair in met if pair[0] != pair[1] and pair[1] not in own), 1))
-    few = len(expected) / 2 if change is _FORMS[_DIGITS] else 1
+    few = len(expected) / 2 if change is in_cells.ID_FORMS[in_cells.DIGITS] else 1
     return pairs[0] if pairs and len(pairs) >= few else None
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -39,6 +40,23 @@ MOST: Final = 0.6
 _FAILURES: Final = 3
 #: Words from which on an expected cell is a text, and letters from which a text within another one is meant.
 TEXT_WORDS: Final = 3
+
+
+UNICODE: Final = "in one form of Unicode (NFC)"
+DIGITS: Final = "by their digits alone"
+#: The number of a piece of a document behind its id.
+_PIECE: Final = re.compile(r"[-_:./#]+(chunk|part|passage|page|section|segment|split)s?[-_:.#]*\d+$", re.IGNORECASE)
+#: Forms of an id under which other ids may be meant.
+ID_FORMS: Final[Mapping[str, Callable[[str], str]]] = {
+    UNICODE: lambda one: unicodedata.normalize("NFC", one),
+    "without what follows '#'": lambda one: one.partition("#")[0],
+    "without the number of a piece": lambda one: _PIECE.sub("", one),
+    "in small letters": str.casefold,
+    "without leading zeros": lambda one: one.lstrip("0") or "0",
+    "without what precedes the last '/'": lambda one: one.rpartition("/")[2],
+    "without the ending of the file": lambda one: one.rpartition(".")[0] or one,
+    DIGITS: lambda one: "".join(sign for sign in one if sign.isdigit()).lstrip("0") or one,
+}
 
 
 class Retrieved(NamedTuple):

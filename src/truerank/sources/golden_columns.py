@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 from truerank.errors import TwoReadingsError
 from truerank.sources import golden_words as terms
 from truerank.sources.golden_cells import (
+    DIGITS,
+    ID_FORMS,
     MOST,
     SEPARATORS,
     TEXT_WORDS,
@@ -317,7 +319,7 @@ def _one_name(
 
 def _id_order(name: str) -> tuple[bool, int]:
     """Of two columns of ids that which names a question."""
-    return not says(name, ("qid", "query", "question", "topic")), len(name)
+    return not says(name, ("qid", "query", "question", "topic", "item", "example")), len(name)
 
 
 def _repeats(table: GoldenRows, names: Sequence[str], taken: set[str]) -> bool:
@@ -386,7 +388,7 @@ def _systems(
         # Of the ids and the texts of one list those count that can be expected.
         lists = [name for name in lists if vocabulary(table, name) & known or not _is_twin(name, lists, table, known)]
         free = [name for name in free if name in lists or not _is_twin(name, lists, table, known)]
-        _check_left(table, [name for name in free if name not in lists], lists, known)
+        lists += _check_left(table, [name for name in free if name not in lists], lists, known)
         if len(lists) > 1 and all(map(_PLACED.fullmatch, lists)) and _are_single(table, lists):
             many = first_names(lists, quoted=True)
             fault = f"{many} are systems, or the places of one system (then write them as one list)"
@@ -423,10 +425,15 @@ def _is_record(table: GoldenRows, name: str) -> bool:
     )
 
 
-def _check_left(table: GoldenRows, others: Sequence[str], lists: Sequence[str], known: frozenset[str]) -> None:
-    """Asks about lists of ids of which none is expected: a system that never hits would be lost without a word."""
+def _check_left(table: GoldenRows, others: Sequence[str], lists: Sequence[str], known: frozenset[str]) -> list[str]:
+    """Asks about lists of ids of which none is expected: a system that never hits would be lost without a word.
+
+    Returns:
+        Lists of expected ids in another form, of which more is said where ids are compared.
+    """
+    found = list[str]()
     if not lists or not known:
-        return
+        return found
     usual = min((mean(map(len, own)) for name in lists if (own := lists_of(table, name)) is not None), default=0)
     for name in (one for one in others if joined(one) not in terms.ID):
         objects = any(isinstance(json_cell(cell), Mapping) for cell in table.filled(name))
@@ -434,9 +441,15 @@ def _check_left(table: GoldenRows, others: Sequence[str], lists: Sequence[str], 
         own = None if apart else lists_of(table, name)
         listed = own is not None and (max(map(len, own)) > 1 or says(name, terms.RETRIEVED))
         if own is not None and listed and usual > 1 and mean(map(len, own)) >= usual / 2:
+            changes = [change for form, change in ID_FORMS.items() if form != DIGITS]
+            shown = frozenset[str]().union(*own)
+            if any({change(doc) for doc in shown} & {change(doc) for doc in known} for change in changes):
+                found.append(name)
+                continue
             fault = f"'{name}' holds lists, but none of the expected ids"
             choices = (f"retrieved={'+'.join([*lists, name])}", f"retrieved={'+'.join(lists)}")
             raise table.two_readings(f"{fault}: a system, or something else", choices)
+    return found
 
 
 #: A part of a column's name, and words that name no system.
