@@ -111,7 +111,12 @@ def test_graded_rows_beside_runs_are_judgments(tmp_path: Path) -> None:
     labels = write(tmp_path / "labels.tsv", ("query_id", "doc_id", "label"), [("t1", "a", 3), ("t1", "b", 0)], "\t")
     (tmp_path / "x.run").write_text("t1 Q0 b 1 2.0 x\nt1 Q0 a 2 1.0 x\n")
     found = {one.kind: one for one in read_as_given([labels, tmp_path / "x.run"])}
-    assert found["judgments"].numbers == {"t1": {"a": 3.0, "b": 0.0}} and set(found) == {"judgments", "run"}
+    judged = found["judgments"].numbers
+    assert (
+        isinstance(judged, pl.DataFrame)
+        and judged.rows() == [("t1", "a", 3), ("t1", "b", 0)]
+        and set(found) == {"judgments", "run"}
+    )
 
 
 @pytest.mark.parametrize(

@@ -277,8 +277,8 @@ def test_named_columns_come_before_those_of_a_form(tmp_path: Path) -> None:
 
 def judged(readings: Sequence[Reading]) -> dict[str, float]:
     (found,) = [one for one in readings if one.kind == "judgments"]
-    assert found.numbers is not None
-    return dict(found.numbers["q1"])
+    assert isinstance(found.numbers, pl.DataFrame)
+    return dict(found.numbers.filter(topic_id="q1").select("doc_id", "relevance").iter_rows())
 
 
 def test_grades_with_decimals_are_counted_in_their_steps(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from truerank.sources.golden_roles import GoldenRoles
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows, opened_rows
 from truerank.sources.golden_scores import check_places, unlike_rows
 from truerank.sources.golden_shapes import shaped, with_lists
-from truerank.sources.qrels import highest_grades
+from truerank.sources.qrels import highest_grades, step_of
 from truerank.text.normalising import spoken
 
 #: The share of a file's questions that has to be in the other one.
@@ -74,12 +74,15 @@ class Half:
             for own, grade in zip(found, grades, strict=True)
         ]
 
-    def answers(self, keys: Sequence[str]) -> tuple[dict[str, dict[str, float]], list[str]]:
-        """What is expected of each question, of several grades the highest, and what is to be said of it."""
+    def rows(self, keys: Sequence[str]) -> pl.DataFrame:
+        """What is expected, row by row: topic_id, doc_id, relevance."""
         listed = list(zip(keys, self.lists(), strict=True))
         rows = [(key, doc, 1.0 if grade is None else grade) for key, own in listed for doc, grade in own.items()]
-        schema = {"topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Float64}
-        frame, remarks = highest_grades(pl.DataFrame(rows, schema, orient="row"))
+        return pl.DataFrame(rows, {"topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Float64}, orient="row")
+
+    def answers(self, keys: Sequence[str]) -> tuple[dict[str, dict[str, float]], list[str]]:
+        """What is expected of each question, of several grades the highest, and what is to be said of it."""
+        frame, remarks = highest_grades(self.rows(keys))
         expected = {key: dict[str, float]() for key in keys}
         for key, doc, grade in frame.iter_rows():
             expected[key][doc] = grade
@@ -248,13 +251,16 @@ def expected_elsewhere(gold: Half, results: Half) -> str | None:
     return None if meets(gold.content) or len(others) != 1 else others[0]
 
 
-def judged_by(gold: Half, keys: Sequence[str] = ()) -> tuple[Mapping[str, Mapping[str, float]], str]:
-    """What was expected as numbers by question and document, for runs that come in files of their own; a remark."""
+def judged_by(gold: Half, keys: Sequence[str] = ()) -> tuple[pl.DataFrame, str]:
+    """What was expected as judgments, with all that a pair was judged, for runs in files of their own; a remark."""
     column = gold.roles.identifier or gold.roles.question or ""
     keys = keys or [in_cells.whole(in_cells.identifier_of(cell)) for cell in gold.table.cells(column)]
-    return in_cells.whole_grades(
-        {key: {in_cells.whole(doc): grade for doc, grade in own.items()} for key, own in gold.answers(keys)[0].items()}
-    )
+    rows = gold.rows(keys)
+    step = step_of(rows["relevance"])
+    grades = (pl.col("relevance") * step).round().cast(pl.Int32)
+    said = f"grades with decimals are counted as whole numbers, up to {round(step * max(rows['relevance'], default=0))}"
+    docs = pl.Series("doc_id", map(in_cells.whole, rows["doc_id"]), pl.String)
+    return rows.with_columns(docs, grades), said * (step > 1)
 
 
 def ranked_by(results: Half) -> Mapping[str, Mapping[str, float]]:

@@ -74,7 +74,7 @@ class Reading:
     Attributes:
         why: by what that was told.
         table: of a golden file or a score table.
-        numbers: of judgments or a run of another tool: by topic and document.
+        numbers: of judgments or a run of another tool: by topic and document; of a golden set a row for each judgment.
         name: of the system, where the file names it.
         questions: of a golden set: columns _id and text.
         remarks: what was done to the rows, or to all files, beside what the table says.
@@ -84,7 +84,7 @@ class Reading:
     kind: Kind
     why: str
     table: GoldenTable | None = None
-    numbers: Mapping[str, Mapping[str, float]] | None = None
+    numbers: Mapping[str, Mapping[str, float]] | pl.DataFrame | None = None
     name: str = ""
     questions: pl.DataFrame | None = None
     remarks: tuple[str, ...] = ()
@@ -369,7 +369,7 @@ def _golden_set(source: Any, columns: str) -> Reading | None:
         remarks.append(f"without ranks and scores these are judgments; if results: --columns retrieved={half.content}")
     if (again := len(keys) - len(ids)) and roles.document is None:
         remarks.append(f"repeated questions, whose expected documents are added: {counted(again, 'row')}")
-    if empty := sum(not own for own in numbers.values()):
+    if empty := len(ids) - numbers["topic_id"].n_unique():
         remarks.append(f"{counted(empty, 'question')} without an expected document: in no score")
     if prose:
         remarks.append(f"what is expected in '{half.content}' are texts, which are not looked for without results")
