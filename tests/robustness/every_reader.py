@@ -25,15 +25,16 @@ import polars as pl
 from truerank import sources
 from truerank.audits.leakage.clean import _removed_before
 from truerank.audits.pool import judged_topics
-from truerank.audits.survivorship import answers
-from truerank.audits.track import analysis, validation
+from truerank.audits.survivorship import annotation_logs, answers
+from truerank.audits.track import analysis, means, validation
+from truerank.audits.transfer import archive
 from truerank.audits.transfer import estimates as estimating
 from truerank.audits.transfer.matching import versions
 from truerank.errors import TruerankError
 from truerank.judging import load_scheme, models
 from truerank.judging.item_sources import read_items
 from truerank.judging.items import Item, Text
-from truerank.sources import annotation_logs, archive, instances
+from truerank.sources import instances
 from truerank.sources import run_tables as inputs
 from truerank.sources.grammar import parse
 from truerank.sources.recognition import read_as_given
@@ -134,7 +135,7 @@ def _records_and_frame(names: tuple[str, ...], records: Any, frame: Any) -> Call
 def _annotations(spec: str) -> None:
     log = annotation_logs.open_annotations(spec)
     _all(log)
-    _ = log.counts
+    _ = log.log_counts
 
 
 @functools.cache
@@ -155,8 +156,8 @@ def _answer(spec: str) -> None:
 def _tables_of_runs(spec: str) -> None:
     _any(
         lambda: inputs.read_metadata([spec], inputs.RowFilter()),
-        lambda: inputs.read_means(spec, inputs.RowFilter({"set": "a"})),
-        lambda: inputs.read_means(spec, inputs.RowFilter()),
+        lambda: means.read_means(spec, inputs.RowFilter({"set": "a"})),
+        lambda: means.read_means(spec, inputs.RowFilter()),
         lambda: analysis.read_stated(spec),
     )
 

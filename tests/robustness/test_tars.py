@@ -63,7 +63,7 @@ def test_a_member_that_claims_to_be_huge_is_refused_at_once(name: str, tmp_path:
     head = tarfile.TarInfo(name)
     head.size = 1 << 60
     (file := tmp_path / "x.tar").write_bytes(head.tobuf(tarfile.GNU_FORMAT) + _ROWS.ljust(512))
-    with pytest.raises(InputError, match=r"x\.tar.*end of data"):
+    with pytest.raises(InputError, match=r"x\.tar: a broken tar archive"):
         _ids(file)
 
 

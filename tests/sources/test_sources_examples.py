@@ -182,14 +182,12 @@ def test_blocks_hold_every_text_once_and_no_example_is_divided(tmp_path_factory,
     folder = tmp_path_factory.mktemp("blocks")
     source = open_examples(jsonl(folder / "t.jsonl", *({"query": q, "pos": p} for q, p in examples)))
     blocks = list(source.batches(size))
-    found = [row for block in blocks for row in zip(*block, strict=True)]
-    assert found == [
+    assert [text for block in blocks for text in block] == [
         (str(line), role, text)
         for line, (q, p) in enumerate(examples, 1)
         for role, text in [("query", q), *(("positive", one) for one in p)]
     ]
-    ends = [(left.ids[-1], right.ids[0]) for left, right in pairwise(blocks)]
-    assert all(left != right for left, right in ends)
+    assert all(left[-1].example_id != right[0].example_id for left, right in pairwise(blocks))
 
 
 def test_roles_of_nothing() -> None:
@@ -201,5 +199,5 @@ def test_roles_of_nothing() -> None:
 def test_a_real_log_is_queries_alone() -> None:
     source = open_examples(str(real("query-logs/nq-dev.tsv.gz")))
     block = next(source.batches())
-    assert set(block.roles) == {"query"}
-    assert block.texts[0] == "who sings does he love me with reba"
+    assert {text.role for text in block} == {"query"}
+    assert block[0].text == "who sings does he love me with reba"

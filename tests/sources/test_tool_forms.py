@@ -13,8 +13,8 @@ import pytest
 import truerank
 from truerank.errors import InputError
 from truerank.sources import read_qrels
-from truerank.sources.qrels import judged_pairs
 from truerank.sources.golden import read_golden
+from truerank.sources.qrels import judged_pairs
 from truerank.sources.recognition import Reading, read_as_given
 
 #: Twelve questions: what is expected, and the lists of two systems that have it at rank 2, and at rank 1.

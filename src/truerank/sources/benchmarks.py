@@ -129,19 +129,19 @@ def fingerprint(topics: Iterable[str] | None, judgments: pl.DataFrame | None) ->
     """What `benchmarks.json` has of a benchmark."""
     ids = None if topics is None else topic_keys(sorted(set(topics)))
     keys = None if judgments is None else judgment_keys(judgments)
-    found: dict[str, Any] = {"topics": None, "judgments": None}
-    if ids is not None:
-        found["topics"] = {"count": len(ids), "hash": _digest(ids)}
+    found: dict[str, Any] = {
+        name: None if hashes is None else {"count": len(hashes), "hash": _digest(hashes)}
+        for name, hashes in (("topics", ids), ("judgments", keys))
+    }
     if keys is not None:
-        found["judgments"] = {
-            "count": len(keys), "hash": _digest(keys), "sample": _written(_drawn(keys)[:_SAMPLE]),
-        }  # fmt: skip
+        found["judgments"]["sample"] = base64.b64encode(_drawn(keys)[:_SAMPLE].tobytes()).decode()
     return found
 
 
 def topic_keys(ids: Sequence[str]) -> Hashes:
     """64-bit hashes of ids, the same for every version of every library."""
-    return np.array([_hash(one) for one in ids], np.uint64)
+    digests = (hashlib.blake2b(one.encode("utf-8", "surrogatepass"), digest_size=8).digest() for one in ids)
+    return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
 
 
 def judgment_keys(judgments: pl.DataFrame) -> Hashes:
@@ -150,10 +150,6 @@ def judgment_keys(judgments: pl.DataFrame) -> Hashes:
     pairs = topic_keys([f"{topic}\0{doc}" for topic, doc in rows.select("topic_id", "doc_id").iter_rows()])
     grades = (rows["relevance"].to_numpy().astype(np.int64) & 0xFF).astype(np.uint64)
     return np.sort((pairs & ~_GRADE) | grades)
-
-
-def _hash(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def _digest(keys: Hashes) -> str:
@@ -167,12 +163,10 @@ def _drawn(keys: Hashes) -> Any:
     return np.sort(found, order="pair")
 
 
-def _written(values: Any) -> str:
-    return base64.b64encode(values.tobytes()).decode()
-
-
-def _read(text: str, kind: Any) -> Any:
-    return np.frombuffer(base64.b64decode(text), kind)
+def _samples(known: Mapping[str, Any], drawn: Any) -> tuple[Any, Any]:
+    """The sample of a benchmark's judgments, and what would be that of others."""
+    sample = np.frombuffer(base64.b64decode(known["judgments"]["sample"]), _DRAWN)
+    return sample, drawn[: int(np.searchsorted(drawn["pair"], sample["pair"][-1], side="right"))]
 
 
 @functools.cache
@@ -193,23 +187,20 @@ def _by_judgments(keys: Hashes, gallery: Sequence[Mapping[str, Any]]) -> Found |
     drawn = _drawn(keys)
     best: tuple[float, Mapping[str, Any]] | None = None
     for one in own:
-        sample = _read(one["judgments"]["sample"], _DRAWN)
-        mine = drawn["pair"][: int(np.searchsorted(drawn["pair"], sample["pair"][-1], side="right"))]
-        hits = int(np.isin(sample["pair"], mine).sum())
+        sample, mine = _samples(one, drawn)
+        hits = int(np.isin(sample["pair"], mine["pair"]).sum())
         every = len(sample) + len(mine) - hits
         if hits >= _FEWEST and hits >= _SHARE * len(mine) and (best is None or hits / every > best[0]):
             best = hits / every, one
-    return None if best is None else (best[1], _judgment_difference(best[1], keys))
+    return None if best is None else (best[1], _judgment_difference(best[1], drawn))
 
 
-def _judgment_difference(known: Mapping[str, Any], keys: Hashes) -> CopyDifference:
-    about = known["judgments"]
-    sample, drawn = _read(about["sample"], _DRAWN), _drawn(keys)
-    mine = drawn[: int(np.searchsorted(drawn["pair"], sample["pair"][-1], side="right"))]
+def _judgment_difference(known: Mapping[str, Any], drawn: Any) -> CopyDifference:
+    about, (sample, mine) = known["judgments"], _samples(known, drawn)
     both = np.isin(sample["pair"], mine["pair"])
     grades = dict(zip(mine["pair"].tolist(), mine["grade"].tolist(), strict=True))
     other = sum(grades[pair] != grade for pair, grade in sample[both].tolist())
-    each, more = about["count"] / len(sample), len(keys) - about["count"]
+    each, more = about["count"] / len(sample), len(drawn) - about["count"]
     # How many more one side has is known exactly; what each has beside it is taken from the sample.
     beside = round((min(len(sample), len(mine)) - int(both.sum())) * each)
     missing, added = beside + max(0, -more), beside + max(0, more)

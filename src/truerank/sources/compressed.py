@@ -6,6 +6,7 @@ import bz2
 import difflib
 import hashlib
 import lzma
+import os
 import re
 import tempfile
 import zlib
@@ -24,16 +25,14 @@ HEAD_SIZE: Final = 1 << 18
 _CHUNK: Final = 1 << 20
 # Small, so that a few bytes that unfold to very many do not fill the memory at once.
 _COMPRESSED_CHUNK: Final = 1 << 14
+#: Whether a folder is there that may be looked at; False for a path that cannot even be asked for.
+is_folder: Final = os.path.isdir
 _FAULTS: Final = (zlib.error, lzma.LZMAError, ZstdError, OSError, EOFError)
 _MAGIC: Final[tuple[tuple[re.Pattern[bytes], str, Callable[[], Any]], ...]] = (
     (re.compile(rb"\x1f\x8b\x08"), "gzip", lambda: zlib.decompressobj(wbits=31)),
     (re.compile(rb"(?s)BZh[1-9](?:1AY&SY|\x17rE8P\x90|.{0,5}\Z)"), "bzip2", bz2.BZ2Decompressor),
     (re.compile(rb"(?s)\xfd7zXZ\x00"), "xz", lzma.LZMADecompressor),
-    (
-        re.compile(rb"(?s)\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
-        "Zstandard",
-        ZstdDecompressor,
-    ),
+    (re.compile(rb"(?s)\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), "Zstandard", ZstdDecompressor),
 )
 
 
@@ -48,9 +47,8 @@ def checked_file(path: Path) -> Path:
             with path.open("rb"):
                 return path
         if path.is_dir():
-            raise InputError(
-                "a folder, not a file", "give a file in it, or a BEIR folder with queries.jsonl", where=path
-            )
+            remedy = "give a file in it, or a BEIR folder with queries.jsonl"
+            raise InputError("a folder, not a file", remedy, where=path)
         if path.exists():
             check_regular(path)
     except PermissionError as error:
@@ -65,14 +63,6 @@ def checked_file(path: Path) -> Path:
     raise InputError("no such file", _nearest(path), where=path)
 
 
-def is_folder(path: Path) -> bool:
-    """Whether a folder is there that may be looked at; False for a path that cannot even be asked for."""
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
-
-
 def chunks(path: Path, size: int = 0) -> Iterator[bytes]:
     """The content of a file, decompressed if its first bytes say gzip, bzip2, xz or Zstandard (whatever its ending).
 
@@ -81,15 +71,18 @@ def chunks(path: Path, size: int = 0) -> Iterator[bytes]:
             if that is near. 0 for about 1 MiB, wherever that ends.
     """
     with _reading(path) as stream:
-        start = stream.read(16)
-        stream.seek(0)
-        for pattern, method, decompressor in _MAGIC:
-            if pattern.match(start):
-                raw = iter(lambda: stream.read(_COMPRESSED_CHUNK), b"")
-                yield from _joined(_unfold(raw, decompressor, method, path))
-                return
+        if method := _method(stream):
+            yield from _unfold(iter(lambda: stream.read(_COMPRESSED_CHUNK), b""), *method, path)
+            return
         while piece := stream.read(_to_line_end(stream, size) if size else _CHUNK):
             yield piece
+
+
+def _method(stream: BinaryIO) -> tuple[str, Callable[[], Any]] | None:
+    """How a file is compressed, by its first bytes, and what unfolds it; None where it is not."""
+    start = stream.read(16)
+    stream.seek(0)
+    return next(((method, make) for pattern, method, make in _MAGIC if pattern.match(start)), None)
 
 
 @contextmanager
@@ -98,9 +91,8 @@ def _reading(path: Path) -> Iterator[BinaryIO]:
         with checked_file(path).open("rb") as stream:
             yield stream
     except OSError as error:
-        raise InputError(
-            f"cannot be read ({error.strerror or error})", "check the disk or copy it again", where=path
-        ) from error
+        fault = f"cannot be read ({error.strerror or error})"
+        raise InputError(fault, "check the disk or copy it again", where=path) from error
 
 
 def _to_line_end(stream: BinaryIO, size: int) -> int:
@@ -134,23 +126,22 @@ def _head(path: Path, size: int) -> bytes:
     return found[:size]
 
 
-def is_plain(path: Path) -> bool:
-    """Whether a file is not compressed, by its first bytes."""
-    with checked_file(path).open("rb") as stream:
-        start = stream.read(16)
-    return not any(pattern.match(start) for pattern, _, _ in _MAGIC)
-
-
 @contextmanager
 def plain_file(path: Path) -> Iterator[Path]:
     """The file itself, or an unfolded temporary copy where it is compressed; for formats that jump in a file."""
-    if is_plain(path):
+    with _reading(path) as stream:
+        method = _method(stream)
+    if method is None:
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="truerank-", ignore_cleanup_errors=True) as folder:
         copy = Path(folder) / "unfolded"
-        with copy.open("wb") as target:
-            target.writelines(chunks(path))
+        try:
+            with copy.open("wb") as target:
+                target.writelines(chunks(path))
+        except OSError as error:
+            fault = f"cannot be unfolded ({error.strerror or error})"
+            raise InputError(fault, "set TMPDIR to a folder with room, or unfold it", where=path) from error
         yield copy
 
 
@@ -165,46 +156,32 @@ def _fingerprint(path: Path) -> str:
         return f"sha256:{digest.hexdigest()};bytes={stream.tell()}"
 
 
-def _unfold(raw: Iterator[bytes], make: Callable[[], Any], method: str, path: Path) -> Iterator[bytes]:
-    """Decompresses member after member (files may be concatenated); zeros that only fill up the end are ignored."""
-    state, begun = make(), False
-    for piece in raw:
-        while piece:
-            if not begun and not piece.strip(b"\0"):
-                break
-            begun = True
-            try:
-                unfolded = state.decompress(piece)
-            except _FAULTS as error:
-                raise BrokenFileError(
-                    f"broken {method} data ({error})", "download or copy the file again", where=path
-                ) from error
-            if unfolded:
-                yield unfolded
-            if not state.eof:
-                break
-            piece, state, begun = state.unused_data, make(), False
-    if begun:
-        raise BrokenFileError(f"the {method} file is cut off", "download or copy it again", where=path)
+def _unfold(raw: Iterator[bytes], method: str, make: Callable[[], Any], path: Path) -> Iterator[bytes]:
+    """Decompresses member after member (files may be concatenated); zeros that only fill up the end are ignored.
 
-
-def _joined(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Small pieces put together, so that the reader works on large ones."""
-    held: list[bytes] = []
-    size = 0
+    Small pieces are put together, so that the reader works on large ones.
+    """
+    state, begun, held = make(), False, bytearray()
     try:
-        for piece in pieces:
-            held.append(piece)
-            size += len(piece)
-            if size >= _CHUNK:
-                yield b"".join(held)
-                held, size = [], 0
-    except InputError:
-        if held:
-            yield b"".join(held)
-        raise
+        for piece in raw:
+            while piece:
+                if not begun and not piece.strip(b"\0"):
+                    break
+                begun = True
+                held += state.decompress(piece)
+                if not state.eof:
+                    break
+                piece, state, begun = state.unused_data, make(), False
+            if len(held) >= _CHUNK:
+                yield bytes(held)
+                held.clear()
+        fault = f"the {method} file is cut off" if begun else None
+    except _FAULTS as error:
+        fault = f"broken {method} data ({error})"
     if held:
-        yield b"".join(held)
+        yield bytes(held)
+    if fault is not None:
+        raise BrokenFileError(fault, "download or copy it again", where=path)
 
 
 def _nearest(path: Path) -> str:

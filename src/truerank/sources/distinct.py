@@ -38,17 +38,13 @@ class DistinctTexts:
         self._sketch = sketch
         self._seen: Hashes = np.empty(0, np.uint64)
         self._smallest: Hashes = np.empty(0, np.uint64)
-        self._overflowed = False
-
-    @property
-    def estimated(self) -> bool:
-        """Whether `count` is an estimate."""
-        return self._overflowed
+        #: Whether `count` is an estimate.
+        self.estimated = False
 
     @property
     def count(self) -> int:
         """Number of distinct texts so far; exact while `estimated` is false."""
-        if not self._overflowed:
+        if not self.estimated:
             return len(self._seen)
         return round((self._sketch - 1) * _HASHES / float(self._smallest[self._sketch - 1]))
 
@@ -63,13 +59,9 @@ class DistinctTexts:
         fresh = ~among(hashes, self._seen)
         hashes, first = hashes[fresh], first[fresh]
         room = self._remember - len(self._seen)
-        if len(hashes) > room:
-            self._overflowed = True
-            earliest = np.argsort(first, kind="stable")[:room]
-            added = np.sort(hashes[earliest])
-        else:
-            added = hashes
-        if len(added):
+        self.estimated |= len(hashes) > room
+        if room:
+            added = np.sort(hashes[np.argsort(first)[:room]])
             self._seen = np.insert(self._seen, np.searchsorted(self._seen, added), added)
         return np.sort(first)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import re
+import shutil
 import tarfile
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from typing import IO, Any, Final, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
@@ -153,18 +153,16 @@ def _names(lines: Sequence[str], column: str | None, path: Path) -> tuple[str, .
     if column is not None:
         number = whole_number(column) or 0
         if not 1 <= number <= width:
-            raise InputError(
-                f"no column '{column}'", f"it has {width} columns and no names; give its number", where=path, line=1
-            )
+            remedy = f"it has {width} columns and no names; give its number"
+            raise InputError(f"no column '{column}'", remedy, where=path, line=1)
         others = [f"column {position}" for position in range(1, width + 1)]
         others[number - 1] = "body"
         if number > 1:
             others[0] = "doc_id"
         return tuple(others)
     if width not in _UNNAMED:
-        raise InputError(
-            f"{width} columns without names", "give a first line of names, or the body as #NUMBER", where=path, line=1
-        )
+        remedy = "give a first line of names, or the body as #NUMBER"
+        raise InputError(f"{width} columns without names", remedy, where=path, line=1)
     return _UNNAMED[width]
 
 
@@ -183,14 +181,8 @@ def _text(value: Any) -> str | None:
 
 def _repaired(found: FoundDocument) -> FoundDocument:
     """With halves of surrogate pairs, which JSON escapes can hold, replaced."""
-    document = found.document
-    if document.body.isascii() and document.title.isascii() and document.doc_id.isascii() and document.url.isascii():
-        return found
-    try:
-        "".join(document).encode()
-        return found
-    except UnicodeEncodeError:
-        return found._replace(document=Document(*map(well_formed, found.document)), repaired=True)
+    document = Document(*map(well_formed, found.document))
+    return found if document == found.document else found._replace(document=document, repaired=True)
 
 
 _BLOCK: Final = 1 << 10
@@ -315,12 +307,8 @@ class DocumentSource(StreamedSource):
         if conflict is not None:
             item = found[conflict.position]
             place = f"in line {conflict.first_line}" if conflict.first_line else "before"
-            raise InputError(
-                f"the document '{item.document.doc_id}' occurs {place} with another text",
-                "give every document an id of its own",
-                where=item.where,
-                line=item.line or None,
-            )
+            fault = f"the document '{item.document.doc_id}' occurs {place} with another text"
+            raise InputError(fault, "give every document an id of its own", where=item.where, line=item.line or None)
         left_out = set(repeats.tolist())
         empty = {i for i, one in enumerate(documents) if not (normalise(one.title) or normalise(one.body))} - left_out
         repaired = sum(item.repaired for item in found)
@@ -380,17 +368,14 @@ _COMPRESSED: Final = frozenset({".gz", ".zst", ".bz2", ".xz"})
 _PAGES: Final = frozenset({".html", ".htm", ".xhtml"})
 _TAR_MAGIC: Final = slice(257, 262)
 _BOM: Final = b"\xef\xbb\xbf"
-_LARGEST: Final = 1 << 28
 
 
 def document_form(path: Path, forced: str | None = None) -> str:
     """What kind of source a path is."""
     if compressed.is_folder(path):
-        if forced not in (None, "beir"):
-            raise InputError(f"a folder cannot be read as {forced}", "give a file in it", where=path)
-        if forced is None and formats.is_saved(path):
-            return "saved"
-        return "beir" if forced == "beir" or formats.corpus_file(path, missing_ok=True) else "folder"
+        form = formats.detect(path, forced)
+        other = form == "beir" and forced is None and formats.corpus_file(path, missing_ok=True) is None
+        return "folder" if other else form
     start = compressed.head(path)
     if forced is None and _is_tar(start, path.name):
         return "tar"
@@ -400,11 +385,8 @@ def document_form(path: Path, forced: str | None = None) -> str:
     if form == "xml" and b"<doc>" in start.lower():
         return "trec"
     if form in ("qrels", "run", "qna", "xml"):
-        raise InputError(
-            f"a file of the kind '{form}' holds no documents",
-            "give the file of the documents, or name its format with ?format=",
-            where=path,
-        )
+        remedy = "give the file of the documents, or name its format with ?format="
+        raise InputError(f"a file of the kind '{form}' holds no documents", remedy, where=path)
     return form
 
 
@@ -452,12 +434,7 @@ def _in_folder(path: Path, column: str | None, strict: bool) -> FoundStream:
     start = compressed.head(path)
     if _is_tar(start, path.name) or _ending(path.name) in _TABLE_ENDINGS or start.startswith(b"PAR1"):
         return file_documents(path, document_form(path), column, strict=strict)
-    return _texts(path, start, line_blocks(path, strict=strict))
-
-
-def _texts(path: Path, start: bytes, blocks: Iterable[LineBlock]) -> FoundStream:
-    """The documents of a text that is no table, which begins with some bytes."""
-    text = start.removeprefix(_BOM).decode("latin-1")
+    text, blocks = start.removeprefix(_BOM).decode("latin-1"), line_blocks(path, strict=strict)
     if formats.is_trec_document(text):
         return trec_records(path, blocks)
     if not is_html(text) and _ending(path.name) not in _PAGES:
@@ -466,39 +443,35 @@ def _texts(path: Path, start: bytes, blocks: Iterable[LineBlock]) -> FoundStream
 
 
 def _in_archive(path: Path, column: str | None, strict: bool) -> FoundStream:
-    """The members of a tar archive in its order; one that has to be opened as a file is copied out for that long."""
-    stream = cast(io.RawIOBase, io.BufferedReader(_Chunks(compressed.chunks(path))))
+    """The members of a tar archive in its order; each is copied out for as long as it is read."""
     try:
-        with tarfile.open(fileobj=stream, mode="r|", encoding="utf-8", errors="replace") as archive:
+        with (
+            tempfile.TemporaryDirectory(prefix="truerank-") as folder,
+            compressed.plain_file(path) as plain,
+            tarfile.open(plain, "r:", encoding="utf-8", errors="replace") as archive,
+        ):
             for member in archive:
                 name = PurePosixPath(member.name)
-                if not member.isfile() or any(part.startswith(".") and part != "." for part in name.parts):
-                    continue
-                content = cast(io.BufferedReader, archive.extractfile(member))
-                yield from _member(path / name, content, member.size, column, strict)
-    except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:  # broken heads, deep nests
+                if member.isfile() and not any(part.startswith(".") and part != "." for part in name.parts):
+                    content, copy = cast(IO[bytes], archive.extractfile(member)), Path(folder) / name.name
+                    yield from _member(path / name, content, copy, column, strict)
+                    copy.unlink()
+    except (tarfile.TarError, OSError, ValueError, OverflowError, RecursionError) as error:  # broken heads, deep nests
         raise InputError(f"a broken tar archive ({error})", "download or copy it again", where=path) from error
 
 
-def _member(path: Path, content: io.BufferedReader, size: int, column: str | None, strict: bool) -> FoundStream:
-    endings = {_ending(path.name), Path(path.name).suffix.lower()}
-    if endings & (_TABLE_ENDINGS | _COMPRESSED) or size > _LARGEST:
-        with tempfile.TemporaryDirectory(prefix="truerank-") as folder:
-            copy = Path(folder) / path.name
-            try:
-                with copy.open("wb") as target:
-                    while piece := content.read(1 << 20):
-                        target.write(piece)
-            except OSError as error:
-                fault = f"cannot be copied out of its archive ({error.strerror or error})"
-                raise InputError(
-                    fault, "set TMPDIR to a folder with room, or unpack the archive", where=path
-                ) from error
-            for found in _in_folder(copy, column, strict):
-                yield found if isinstance(found, int) else found._replace(where=path)
-        return
-    data = content.read().removeprefix(_BOM)
-    yield from _texts(path, data[: compressed.HEAD_SIZE], [block_of(1, data, path, strict=strict)])
+def _member(path: Path, content: IO[bytes], copy: Path, column: str | None, strict: bool) -> FoundStream:
+    try:
+        with copy.open("wb") as target:
+            shutil.copyfileobj(content, target, 1 << 20)
+    except OSError as error:
+        fault = f"cannot be copied out of its archive ({error.strerror or error})"
+        raise InputError(fault, "set TMPDIR to a folder with room, or unpack the archive", where=path) from error
+    try:
+        for found in _in_folder(copy, column, strict):
+            yield found if isinstance(found, int) else found._replace(where=path)
+    except InputError as error:
+        raise InputError(error.fault, error.remedy, where=path, line=error.line) from error
 
 
 def _page(path: Path, blocks: Iterable[LineBlock]) -> FoundDocument:
@@ -525,38 +498,6 @@ def _stem(name: str) -> str:
     if path.suffix.lower() in _COMPRESSED:
         path = PurePosixPath(path.stem)
     return path.stem or name
-
-
-_READS_AT_END: Final = 64
-
-
-class _Chunks(io.RawIOBase):
-    """Pieces of bytes as a stream that can only be read forward."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self._held = b""
-        self._ended = 0
-
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Fills as much of the buffer as the next piece does."""
-        while not self._held:
-            piece = next(self._pieces, None)
-            if piece is None:
-                # tarfile passes over a member block by block, past the end too, and a head may claim 2^60 bytes.
-                self._ended += 1
-                if self._ended > _READS_AT_END:
-                    raise tarfile.ReadError("unexpected end of data")
-                return 0
-            self._held = piece
-        size = min(len(buffer), len(self._held))
-        buffer[:size] = self._held[:size]
-        self._held = self._held[size:]
-        return size
 
 
 _BEGIN: Final = re.compile(r"<doc\b[^>]*>", re.IGNORECASE)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -50,16 +50,15 @@ class TextsById:
         self._texts.execute("CREATE TABLE texts (id TEXT NOT NULL, text TEXT NOT NULL)")
         stream = iter(texts)
         while rows := list(islice(stream, _ROWS)):
-            self._texts.executemany("INSERT INTO texts VALUES (?, ?)", (tuple(map(_whole, row)) for row in rows))
+            self._texts.executemany("INSERT INTO texts VALUES (?, ?)", (tuple(map(well_formed, row)) for row in rows))
         # Sorted once, which costs less than to keep it sorted.
         self._texts.execute("CREATE INDEX ids ON texts (id)")
         self._texts.commit()
 
     def of(self, ids: Collection[str]) -> dict[str, str]:
         """The texts of those ids that are there."""
-        found: dict[str, str] = {}
-        wanted = iter(sorted(set(ids)))
-        while some := [_whole(one) for one in islice(wanted, _ASKED)]:
+        found, wanted = dict[str, str](), iter(sorted(set(ids)))
+        while some := [well_formed(one) for one in islice(wanted, _ASKED)]:
             query = f"SELECT id, text FROM texts WHERE id IN ({','.join('?' * len(some))}) ORDER BY rowid DESC"
             found.update(self._texts.execute(query, some))
         return found
@@ -75,11 +74,6 @@ def texts_by_id(noun: Literal["queries", "docs"], spec: str, fingerprint: str, s
     if noun == "queries":
         return TextsById((query.query_id, query.text) for query in open_queries(spec, strict=strict))
     return TextsById((one.doc_id, one.text) for one in open_documents(spec, strict=strict))
-
-
-def _whole(text: str) -> str:
-    """SQLite takes no half of a surrogate pair."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 _QUERIES: Final = frozenset(("q", "query", "topic", "anchor", "question"))
@@ -171,13 +165,11 @@ def with_texts(
     while some := list(islice(examples, _AT_ONCE)):
         found = {}
         for source in set(by_role.values()):
-            ids = {name for one in some for role, name in one.texts if by_role.get(role) is source}
-            found[source] = source.of(ids)
+            found[source] = source.of({name for one in some for role, name in one.texts if by_role.get(role) is source})
         for line, example_id, ids_by_role, repaired in some:
             known_texts = []
             for role, name in ids_by_role:
-                text = found[by_role[role]].get(name) if role in by_role else name
-                if text is None:
+                if (text := found[by_role[role]].get(name) if role in by_role else name) is None:
                     absent.note(role, name)
                 else:
                     known_texts.append((role, text))
@@ -238,8 +230,8 @@ def _names_ids(cells: list[str]) -> bool:
 
 
 def _names_texts(cells: list[str]) -> bool:
-    known = roles_of([dict.fromkeys(cells, "a text")])
-    return len(cells) > 1 and bool(known.columns) and not any(" " in cell or cell.isdigit() for cell in cells)
+    known = roles_of([dict.fromkeys(cells, "a text")]).columns
+    return len(cells) > 1 and bool(known) and not any(" " in cell or cell.isdigit() for cell in cells)
 
 
 def _lines(
@@ -257,14 +249,13 @@ def _lines(
             continue
         cells = text.split(None if ids and "\t" not in text else "\t")
         cells = [cell.strip() for cell in cells] if ids else cells
+        numbers = [str(place) for place, _ in enumerate(cells, start=1)]
         if names is None:
-            first = [cell.strip() for cell in cells]
-            header = is_header(first)
-            names = first if header else [] if ids else [str(place) for place, _ in enumerate(cells, start=1)]
-            if header:
+            if is_header(first := [cell.strip() for cell in cells]):
+                names = first
                 continue
-        keys = names or [str(place) for place, _ in enumerate(cells, start=1)]
-        yield Row(number, dict(zip(keys, cells, strict=False)), repaired)
+            names = [] if ids else numbers
+        yield Row(number, dict(zip(names or numbers, cells, strict=False)), repaired)
 
 
 def of_judgments(path: str) -> Iterator[Example]:
@@ -304,14 +295,6 @@ class ExampleText(NamedTuple):
     example_id: str
     role: str
     text: str
-
-
-class ExampleBlock(NamedTuple):
-    """Texts of consecutive examples: `ids[i]` and `roles[i]` belong to `texts[i]`."""
-
-    ids: list[str]
-    roles: list[str]
-    texts: list[str]
 
 
 def open_examples(
@@ -415,11 +398,9 @@ class ExampleSource(StreamedSource):
         if self._by_id:
             self._check_texts(roles_of_ids(sample, self._given or id_roles(sample)))
         if self._given is not None:
-            absent = [name for name, _ in self._given.columns if name not in there]
-            if absent:
-                raise InputError(
-                    f"no column '{absent[0]}'", f"there are {', '.join(there) or 'none'}", where=self.spec.location
-                )
+            if absent := [name for name, _ in self._given.columns if name not in there]:
+                remedy = f"there are {', '.join(there) or 'none'}"
+                raise InputError(f"no column '{absent[0]}'", remedy, where=self.spec.location)
             return replace(self._given, identifier=columns.named(there, columns.ID_NAMES))
         found = id_roles(sample) if self._by_id else roles_of(sample)
         if not found.columns:
@@ -442,29 +423,26 @@ class ExampleSource(StreamedSource):
             raise InputError(f"ids, and no `{option}`", "say where their texts are", where=self.spec.location)
 
     def __iter__(self) -> Iterator[ExampleText]:
-        for block in self.batches():
-            yield from map(ExampleText, block.ids, block.roles, block.texts)
+        return chain.from_iterable(self.batches())
 
-    def batches(self, size: int = _BLOCK) -> Iterator[ExampleBlock]:
+    def batches(self, size: int = _BLOCK) -> Iterator[list[ExampleText]]:
         """The texts in blocks of at least `size` texts, but for the last one; an example is in one block.
 
         Raises:
             InputError: a fault in the source, with file and line; no text in it at all.
         """
         self._counts = SourceCounts()
-        block = ExampleBlock([], [], [])
+        block: list[ExampleText] = []
         for _, example_id, texts, repaired in self._examples():
-            full = [(role, text) for role, text in texts if normalise(text)]
+            full = [ExampleText(example_id, role, text) for role, text in texts if normalise(text)]
             self._counts += SourceCounts(max(1, len(texts)), len(texts) - len(full), repaired, not texts)
-            block.ids.extend([example_id] * len(full))
-            block.roles.extend(role for role, _ in full)
-            block.texts.extend(text for _, text in full)
-            if len(block.ids) >= size:
+            block += full
+            if len(block) >= size:
                 yield block
-                block = ExampleBlock([], [], [])
+                block = []
         if not self._counts.read:
             raise self._nothing("examples")
-        if block.ids:
+        if block:
             yield block
 
     def records(self) -> Iterator[Example]:
@@ -516,13 +494,12 @@ class ExampleSource(StreamedSource):
         path = self.spec.path
         if self._form == "saved":
             return saved_files(path)
-        judgments = formats.qrels_file(path, self._split)
-        if judgments is None:
+        if (judgments := formats.qrels_file(path, self._split)) is None:
             fault = f"there is no qrels/{self._split}.tsv in it"
             raise InputError(fault, "name another split, or give a file of examples", where=self.spec.location)
         return [formats.queries_file(path), *filter(None, [formats.corpus_file(path)]), judgments]
 
-    def _reading(self) -> dict[str, str | None]:
+    def _settings(self) -> dict[str, str | None]:
         return {"roles": str(self.roles), **self.texts.fingerprints()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,14 +10,16 @@ from pathlib import Path
 from typing import Final
 
 from truerank.errors import InputError
-from truerank.sources import formats
-from truerank.sources.mteb_results import is_mteb_meta, is_mteb_result
+from truerank.sources import compressed, formats
+from truerank.sources.mteb_results import META_FILE, is_mteb_result
 
 _MOST_FILES: Final = 20_000
 _CACHES: Final = frozenset("__pycache__ node_modules venv site-packages".split())
 _NO_DATA: Final = frozenset(
     ".md .rst .py .ipynb .sh .log .png .jpg .jpeg .gif .svg .pdf .html .css .js .ts .toml .cfg .ini .lock".split()
 )
+#: The files of a test set of BEIR, compressed or not.
+_PART: Final = re.compile(r"(queries|corpus)\.jsonl")
 
 
 @dataclass(frozen=True)
@@ -40,12 +43,11 @@ class FolderContent:
 def folder_content(folder: Path) -> FolderContent:
     """What a folder holds."""
     left: Counter[str] = Counter()
-    tests: list[Path] = []
-    files, results = list[Path](), list[Path]()
+    tests, files, results = list[Path](), list[Path](), list[Path]()
     for path in _walked(folder, left, tests):
         if len(files) + len(results) == _MOST_FILES:
             left[f"files after the first {_MOST_FILES:,}"] += 1
-        elif path.suffix == ".json" and is_mteb_meta(path):
+        elif path.name == META_FILE:
             left["metadata of models"] += 1
         elif path.suffix == ".json" and is_mteb_result(path):
             results.append(path)
@@ -60,42 +62,8 @@ def folder_content(folder: Path) -> FolderContent:
 
 def _walked(folder: Path, left: Counter[str], tests: list[Path]) -> Iterator[Path]:
     """Files in the order of their paths, each once."""
-    seen_folders = set[tuple[int, int]]()
-
-    def entries(place: Path) -> Iterator[Path]:
-        try:
-            own = sorted(place.iterdir())
-            at = place.stat()
-        except OSError:
-            left["folders without permission to look into"] += 1
-            return
-        if (at.st_dev, at.st_ino) in seen_folders:
-            left["second links to a folder"] += 1
-            return
-        seen_folders.add((at.st_dev, at.st_ino))
-        if _is_output(place):
-            left["folders that truerank wrote"] += 1
-            return
-        is_test = formats._first(place / "queries.jsonl") is not None
-        if is_test:
-            tests.append(place)
-        for path in own:
-            if is_test and path.name.partition(".jsonl")[0] in ("queries", "corpus") and ".jsonl" in path.name:
-                continue
-            if is_test and path.name == "qrels" and path.is_dir():
-                continue
-            if path.is_dir():
-                if path.name.startswith("."):
-                    left["hidden folders"] += 1
-                elif path.name in _CACHES:
-                    left["caches"] += 1
-                else:
-                    yield from entries(path)
-            else:
-                yield path
-
     files: list[Path] = []
-    for path in entries(folder):
+    for path in _entries(folder, left, tests, set()):
         if path.name.startswith("."):
             left["hidden files"] += 1
         elif path.suffix.lower() in _NO_DATA:
@@ -114,13 +82,36 @@ def _walked(folder: Path, left: Counter[str], tests: list[Path]) -> Iterator[Pat
             yield path
 
 
+def _entries(place: Path, left: Counter[str], tests: list[Path], seen: set[tuple[int, int]]) -> Iterator[Path]:
+    """What is in a folder and in those within it, but for the parts of test sets."""
+    try:
+        inside, identity = sorted(place.iterdir()), _identity(place)
+    except OSError:
+        left["folders without permission to look into"] += 1
+        return
+    if identity in seen:
+        left["second links to a folder"] += 1
+        return
+    seen.add(identity)
+    manifest = place / "manifest.json"
+    if manifest.is_file() and b'"artifacts"' in compressed.checked_file(manifest).read_bytes():
+        left["folders that truerank wrote"] += 1
+        return
+    if is_test := formats._first(place / "queries.jsonl") is not None:
+        tests.append(place)
+    for path in inside:
+        if is_test and (_PART.match(path.name) or (path.name == "qrels" and path.is_dir())):
+            continue
+        if not path.is_dir():
+            yield path
+        elif path.name.startswith("."):
+            left["hidden folders"] += 1
+        elif path.name in _CACHES:
+            left["caches"] += 1
+        else:
+            yield from _entries(path, left, tests, seen)
+
+
 def _identity(path: Path) -> tuple[int, int]:
     at = path.stat()
     return at.st_dev, at.st_ino
-
-
-def _is_output(folder: Path) -> bool:
-    try:
-        return b'"artifacts"' in (folder / "manifest.json").read_bytes()
-    except OSError:
-        return False

@@ -31,8 +31,7 @@ _REMEDIES: Final = {
 #: Real logs hold stray control characters; this many, and one in twenty bytes, are not a log.
 _FEW_CONTROLS: Final = 8
 _CONTROL: Final = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b")) + b"\x7f"
-_TREC: Final = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:top|doc)\b[^>]*>", re.IGNORECASE | re.DOTALL)
-_TREC_DOCUMENT: Final = re.compile(r"\s*(?:<!--.*?-->\s*)*<doc\b[^>]*>", re.IGNORECASE | re.DOTALL)
+_TREC: Final = re.compile(r"\s*(?:<!--.*?-->\s*)*<(top|doc)\b[^>]*>", re.IGNORECASE | re.DOTALL)
 _XML: Final = re.compile(
     r"\s*(?:<\?xml\b|<!DOCTYPE\b|<(?:topics?|queries|query|webtrack\d*)\b|<\w+[^<>]*>\s*<(?:topic|query)\b)",
     re.IGNORECASE,
@@ -58,13 +57,12 @@ def detect(path: Path, forced: str | None = None) -> str:
     name = PurePath(path.name.lower())
     while name.suffix in _COMPRESSED_ENDINGS:
         name = name.with_suffix("")
-    ending = name.suffix
-    if ending and ending not in _KNOWN_ENDINGS and ending[1:] in SOURCES:
+    if (ending := name.suffix) and ending not in _KNOWN_ENDINGS and ending[1:] in SOURCES:
         return ending[1:]
     refuse_binary(start, path)
     if ending in _BY_ENDING:
         return _BY_ENDING[ending]
-    form = _by_content(_text(start), ending)
+    form = _by_content(start.decode("utf-8-sig", "replace"), ending)
     return "trec" if form in ("lines", "tsv") and ".trec" in path.name.lower() else form
 
 
@@ -79,7 +77,7 @@ def is_saved(folder: Path) -> bool:
 
 def is_trec_document(text: str) -> bool:
     """Whether a text begins with a `<DOC>` record."""
-    return _TREC_DOCUMENT.match(text) is not None
+    return (match := _TREC.match(text)) is not None and match[1].lower() == "doc"
 
 
 def refuse_binary(start: bytes, path: Path) -> None:
@@ -90,13 +88,6 @@ def refuse_binary(start: bytes, path: Path) -> None:
     controls = len(start) - len(start.translate(None, _CONTROL))
     if controls >= _FEW_CONTROLS and controls * 20 > len(start):
         raise InputError("binary data, not text", "give a text or Parquet file", where=path, line=1)
-
-
-def _text(start: bytes) -> str:
-    try:
-        return start.decode("utf-8-sig", errors="strict")
-    except UnicodeDecodeError:
-        return start.decode("latin-1").removeprefix("ï»¿")
 
 
 def _by_content(text: str, ending: str) -> str:
@@ -150,11 +141,9 @@ def corpus_file(folder: Path, *, missing_ok: bool = False) -> Path | None:
 
 def queries_file(folder: Path) -> Path:
     """The queries of a BEIR folder."""
-    found = _first(folder / "queries.jsonl")
-    if found is None:
-        raise InputError(
-            "no BEIR folder: there is no queries.jsonl in it", "give a file in it, or a BEIR folder", where=folder
-        )
+    if (found := _first(folder / "queries.jsonl")) is None:
+        fault = "no BEIR folder: there is no queries.jsonl in it"
+        raise InputError(fault, "give a file in it, or a BEIR folder", where=folder)
     return found
 
 
@@ -168,6 +157,5 @@ def _first(path: Path) -> Path | None:
     try:
         return next((candidate for candidate in candidates if candidate.is_file()), None)
     except OSError as error:
-        raise InputError(
-            "no permission to look into it", "change the permissions, or copy it", where=path.parent
-        ) from error
+        remedy = "change the permissions, or copy it"
+        raise InputError("no permission to look into it", remedy, where=path.parent) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -28,6 +29,7 @@ ENDINGS: Final = frozenset((
     ".gz", ".zst", ".bz2", ".xz", ".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".txt", ".trec", ".xml",
     ".run", ".qrels",
 ))  # fmt: skip
+_exists: Final = os.path.exists
 #: How a source begins that has no name before it.
 _PLACE: Final = re.compile(r"[/.]|(irds|hf):")
 _HUGGING_FACE = re.compile(
@@ -86,8 +88,7 @@ def parse(spec: str) -> SourceSpec:
         raise InputError("empty source name", "give a path, irds:ID or hf:org/name")
     scheme, colon, rest = text.partition(":")
     if colon and scheme == "irds":
-        dataset_id = rest.strip()
-        if not dataset_id:
+        if not (dataset_id := rest.strip()):
             raise InputError("no data set id after irds:", "for example irds:msmarco-document/train", where=spec)
         return SourceSpec("irds", dataset_id, None, None, None, None, dataset_id, spec)
     if colon and scheme == "hf":
@@ -119,23 +120,19 @@ def unique_names(specs: Sequence[SourceSpec]) -> tuple[str, ...]:
         As many different names, in the same order.
     """
     ways: tuple[Callable[[SourceSpec], str], ...] = (
-        lambda spec: spec.name,
         lambda spec: f"{spec.name}#{spec.column}" if spec.column else spec.name,
         lambda spec: f"{spec.path.parent.name}/{spec.name}" if spec.scheme == "file" else spec.name,
         lambda spec: spec.spec,
     )
-    names = [ways[0](spec) for spec in specs]
-    for way in ways[1:]:
+    names = [spec.name for spec in specs]
+    for way in ways:
         taken = Counter(names)
         names = [way(spec) if taken[name] > 1 else name for name, spec in zip(names, specs, strict=True)]
-    used: set[str] = set()
     for position, name in enumerate(names):
-        number, candidate = 1, name
-        while candidate in used or (number > 1 and candidate in names):
+        number = 1
+        while names[position] in names[:position] or (number > 1 and names[position] in names[position + 1 :]):
             number += 1
-            candidate = f"{name} ({number})"
-        used.add(candidate)
-        names[position] = candidate
+            names[position] = f"{name} ({number})"
     return tuple(names)
 
 
@@ -152,8 +149,7 @@ def _hugging_face(text: str, spec: str) -> SourceSpec:
 def _file(text: str, spec: str) -> SourceSpec:
     location, column, forced = text, None, None
     while not _exists(location):
-        match = re.search(r"(?:\?(?P<option>\w+)=(?P<value>[^?#]*)|#(?P<column>[^#?/]+))$", location)
-        if match is None:
+        if (match := re.search(r"(?:\?(?P<option>\w+)=(?P<value>[^?#]*)|#(?P<column>[^#?/]+))$", location)) is None:
             break
         location = location[: match.start()]
         if match["column"]:
@@ -177,10 +173,3 @@ def _format(value: str, spec: str) -> str:
         known = ", ".join((*FORMATS, *_ALIASES, *SOURCES))
         raise InputError(f"unknown format '{value}'", f"one of {known}", where=spec)
     return name
-
-
-def _exists(location: str) -> bool:
-    try:
-        return Path(location).exists()
-    except OSError:
-        return False

@@ -114,17 +114,7 @@ def _whole_lines(path: Path, size: int) -> Iterator[tuple[int, bytes]]:
 
 def whole_bytes(path: Path) -> bytes:
     """The bytes of a text file that is read in one piece, compressed or not; no line is longer than of others."""
-    held: list[bytes] = []
-    before = length = 0
-    for piece in compressed.chunks(path):
-        held.append(piece)
-        end = piece.rfind(b"\n") + 1
-        if end:
-            before, length = before + length + end, 0
-        length += len(piece) - end
-        if length > _LONGEST_LINE:
-            raise _too_long(path, before)
-    return b"".join(held)
+    return b"".join(data for _, data in _whole_lines(path, 0))
 
 
 def _too_long(path: Path, before: int) -> InputError:
@@ -197,12 +187,8 @@ def decoded(raw: bytes, path: Path, line: int, *, strict: bool) -> tuple[str, bo
         return raw.decode("utf-8"), False
     except UnicodeDecodeError as error:
         if strict:
-            raise InputError(
-                f"byte 0x{raw[error.start]:02x} is not UTF-8",
-                "convert the file, or leave out --strict",
-                where=path,
-                line=line,
-            ) from error
+            fault, remedy = f"byte 0x{raw[error.start]:02x} is not UTF-8", "convert the file, or leave out --strict"
+            raise InputError(fault, remedy, where=path, line=line) from error
         return raw.decode("latin-1"), True
 
 
@@ -264,7 +250,7 @@ def frames(
         first = block_of(1, _first_line(data), path).text if number == 1 and header else ""
         if first and tuple(first.split()) == header:
             number, data, tab = 2, data[len(_first_line(data)) + 1 :], separator(first, header)
-        plain = data.isascii() or (not any(blank in data for blank in _WIDE_BLANKS) and _is_utf8(data))
+        plain = data.isascii() or not any(blank in data for blank in _WIDE_BLANKS)
         plain = plain and not (tab is not None and b" " in data)
         frame = _parsed(data, schema, layouts) if plain else None
         lines = data.count(b"\n") if frame is None else len(frame)
@@ -320,17 +306,16 @@ def raise_repeat(path: Path, pair: Repeat, header: tuple[str, ...] = ()) -> None
             if row == pair.first:
                 first_line = number
             if row == pair.second:
-                raise InputError(
-                    f"topic {cells[0]} and document {cells[2 if len(cells) != 3 else 1]} are already in line "
-                    f"{first_line}",
-                    "remove one of the two lines",
-                    where=path,
-                    line=number,
-                )
+                document = cells[2 if len(cells) != 3 else 1]
+                fault = f"topic {cells[0]} and document {document} are already in line {first_line}"
+                raise InputError(fault, "remove one of the two lines", where=path, line=number)
 
 
 def _parsed(data: bytes, schema: Mapping[str, Any], layouts: Sequence[Sequence[str | None]]) -> pl.DataFrame | None:
-    """The lines as columns; None unless each has as many as the first one, single spaces between them, and numbers."""
+    """The lines as columns; None unless each has as many as the first one, single spaces between them, and numbers.
+
+    Bytes that are not UTF-8 are refused, too, but for those in columns that nobody wants.
+    """
     if not data:
         return pl.DataFrame(schema=schema)
     width = _first_line(data).count(b" ") + 1
@@ -374,14 +359,6 @@ def _single_spaced(data: bytes) -> bytes:
 def _first_line(data: bytes) -> bytes:
     end = data.find(b"\n")
     return data if end < 0 else data[:end]
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _by_line(

@@ -40,7 +40,8 @@ _PLACES: Final = {"test": 0, "dev": 1, "validation": 2, "train": 4}
 _OTHER: Final = 3
 #: Tasks whose results MTEB reports on another split than test.
 _REPORTED: Final = {"MSMARCO": "dev"}
-_META: Final = "model_meta.json"
+#: What MTEB knows of a model.
+META_FILE: Final = "model_meta.json"
 
 
 class MtebResults(NamedTuple):
@@ -65,11 +66,6 @@ def is_mteb_result(path: Path) -> bool:
     return b'"mteb_dataset_name"' in head
 
 
-def is_mteb_meta(path: Path) -> bool:
-    """Whether a file has what MTEB knows of a model."""
-    return path.name == _META
-
-
 def read_mteb_results(folder: Path, files: Iterable[Path] | None = None) -> MtebResults:
     """Reads results; by default all of a folder."""
     rows: list[tuple[Any, ...]] = []
@@ -81,7 +77,7 @@ def read_mteb_results(folder: Path, files: Iterable[Path] | None = None) -> Mteb
         system, revision = (parts[-3], parts[-2]) if len(parts) > 2 else (parts[0] if len(parts) > 1 else path.stem, "")
         try:
             value = json_file(path)
-            if path.name == _META:
+            if path.name == META_FILE:
                 names, model = value.get("training_datasets"), value.get("name")
                 if isinstance(model, str) and model.replace("/", "__") != system:
                     foreign[system] = model
@@ -91,7 +87,7 @@ def read_mteb_results(folder: Path, files: Iterable[Path] | None = None) -> Mteb
             task = str(value.get("task_name") or value["mteb_dataset_name"])
             found = list(_entries(value))
         except (InputError, KeyError, TypeError, AttributeError):
-            broken += ["/".join(parts)] if path.name != _META else []
+            broken += ["/".join(parts)] if path.name != META_FILE else []
             continue
         about = (_text(value.get("dataset_revision")), _text(value.get("mteb_version")), None, None, revision)
         count = len(rows)
@@ -110,9 +106,8 @@ def read_mteb_results(folder: Path, files: Iterable[Path] | None = None) -> Mteb
         broken += ["/".join(parts)] if len(rows) == count else []
     cells = pl.DataFrame(rows, CELLS, orient="row")
     if not len(cells):
-        raise InputError(
-            "no scores in these files", "give a folder of MODEL/REVISION/TASK.json, or a table", where=folder
-        )
+        remedy = "give a folder of MODEL/REVISION/TASK.json, or a table"
+        raise InputError("no scores in these files", remedy, where=folder)
     return MtebResults(cells, trained, foreign, tuple(broken))
 
 
@@ -186,13 +181,10 @@ def _facts(
     largest = max((measures[key] for key in measures if "_at_" in key), default=None)
     unit = 100 if (largest or 0) > _SHARES else 1
     # Measures are written with fewer digits than the main score in some files.
-    near = [
-        key
-        for key in dict.fromkeys((_MAIN, *measures))
-        if key in measures and abs(measures[key] - score) <= unit * _ROUNDED
-    ]
+    near = [key for key, value in measures.items() if abs(value - score) <= unit * _ROUNDED]
+    near.sort(key=lambda key: key != _MAIN)
     named = main if main != "main_score" else " ".join(near)
-    texts = [f"{measures[key]:.6g}" for key in measures]
+    texts = [f"{value:.6g}" for value in measures.values()]
     # Results that are all 0 or 1 are equal without being copies.
     fingerprint = " ".join(texts) if len(set(texts)) >= _FEWEST else None
     return named, _contradiction({key: value / unit for key, value in measures.items()}), fingerprint, largest

@@ -9,7 +9,6 @@ import os
 import shutil
 import tempfile
 import threading
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from pathlib import Path, PurePath
@@ -23,11 +22,6 @@ from truerank.sources.grammar import ENDINGS, Scheme
 from truerank.sources.pair_tables import conforming, is_missing, polars_frame, renamed
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
-
-try:
-    import fcntl
-except ImportError:  # Windows: what killed processes left stays there
-    fcntl = None  # type: ignore[assignment]
 
 
 def of_ranx(value: object) -> bool:
@@ -101,9 +95,6 @@ NOUNS: Final[Mapping[str, Noun]] = {
     **dict.fromkeys(("qrels", "train_qrels", "also_qrels", "sparse_qrels", "expert_qrels", "official"), "qrels"),
     **dict.fromkeys(("run", "first_stage", "test_run"), "run"),
 }
-_PREFIX: Final = "truerank-values-"
-#: Seconds in which a folder may have been made and not yet locked.
-_JUST_MADE: Final = 2.0
 #: The folder of this process, once it is needed.
 _folders: list[Path] = []
 _folder_lock: Final = threading.Lock()
@@ -142,21 +133,17 @@ def source_of(name: str, value: Any, *, several: bool, by_name: bool) -> Any:
         paths = isinstance(value, list | tuple) and any(isinstance(one, Path) for one in value)
         return tuple(map(_spelled, value)) if paths else _spelled(value)
     if by_name and isinstance(value, Mapping):
-        return {
-            key: _spelled(one) if isinstance(one, str | Path) else _written(name, noun, str(key), one)
-            for key, one in value.items()
-        }
+        return {key: _placed(name, noun, str(key), one) for key, one in value.items()}
     if isinstance(value, list | tuple) and all(isinstance(one, str | Path) for one in value):
         if several and not _are_texts(name, noun, value):
             return type(value)(map(_spelled, value))
     elif _is_list_of_values(noun, value):
         names = [name] if len(value) == 1 else [f"{name} {number}" for number in range(1, len(value) + 1)]
-        return tuple(
-            _spelled(one) if isinstance(one, str | Path) else _written(name, noun, called, one)
-            for called, one in zip(names, value, strict=True)
-        )
+        return tuple(_placed(name, noun, called, one) for called, one in zip(names, value, strict=True))
     elif _is_by_name(noun, value):
-        made = tuple(_written(name, noun, str(key), _opened(noun, one)) for key, one in value.items())
+        # A run of a file becomes a frame, so that it can have the name that it was given.
+        runs = (read_run_frame(str(one)) if isinstance(one, str | Path) else one for one in value.values())
+        made = tuple(_written(name, noun, str(key), one) for key, one in zip(value, runs, strict=True))
         if not several and len(made) > 1:
             raise OptionError(name, f"one source was expected, got {len(made)}", "give one")
         return made if several else made[0]
@@ -164,14 +151,14 @@ def source_of(name: str, value: Any, *, several: bool, by_name: bool) -> Any:
     return (one,) if several else one
 
 
-def _opened(noun: Noun, value: Any) -> Any:
-    """A run of a file as a frame, so that it can have the name that it was given."""
-    return read_run_frame(str(value)) if noun == "run" and isinstance(value, str | Path) else value
-
-
 def _spelled(value: Any) -> Any:
     """A path as text, as the grammar of sources takes it."""
     return str(value) if isinstance(value, Path) else value
+
+
+def _placed(option: str, noun: Noun, name: str, value: Any) -> str:
+    """A source as it is, or the file of a value."""
+    return str(value) if isinstance(value, str | Path) else _written(option, noun, name, value)
 
 
 def _is_frame(value: Any) -> bool:
@@ -183,18 +170,13 @@ def _are_texts(name: str, noun: Noun, values: Sequence[str | Path]) -> bool:
     """Whether strings are texts, and not paths or ids of sources; texts are recognised by their blanks."""
     if noun not in ("texts", "documents"):
         return False
-    sources = [_is_source(value) for value in values]
-    texts = [not source and len(str(value).split()) > 1 for value, source in zip(values, sources, strict=True)]
+    sources = [value for value in values if _is_source(value)]
+    texts = [str(value) for value in values if value not in sources and len(str(value).split()) > 1]
     # A question may end like the name of a file; what exists, and what has no blanks, is none.
-    sure = [source and not _may_be_text(value) for source, value in zip(sources, values, strict=True)]
-    if any(texts) and any(sure):
-        odd = str(values[texts.index(True)])
-        raise OptionError(name, f"'{odd[:40]}' is not a source, others are", "give sources, or a list of texts")
-    return any(texts)
-
-
-def _may_be_text(value: str | Path) -> bool:
-    return isinstance(value, str) and len(value.split()) > 1 and not _exists(value)
+    sure = any(isinstance(value, Path) or len(value.split()) < 2 or _exists(value) for value in sources)
+    if texts and sure:
+        raise OptionError(name, f"'{texts[0][:40]}' is not a source, others are", "give sources, or a list of texts")
+    return bool(texts)
 
 
 def _exists(text: str) -> bool:
@@ -290,8 +272,7 @@ def _record(number: int, one: Any) -> Mapping[str, Any]:
     if isinstance(one, Mapping):
         return one
     if hasattr(one, "_asdict"):
-        found = one._asdict()
-        return {"_id" if key.endswith("_id") else key: value for key, value in found.items()}
+        return {"_id" if key.endswith("_id") else key: value for key, value in one._asdict().items()}
     identifier, text = one
     return {"_id": str(identifier), **_fields_of(text)}
 
@@ -325,12 +306,7 @@ def _folder() -> Path:
     """The folder of this process, and of those that it forks, for values; it goes with the process that made it."""
     with _folder_lock:
         if not _folders:
-            for other in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-                _remove_left_over(other)
-            folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-            if fcntl is not None:
-                # Open, and so locked, until the last process that uses it has ended.
-                fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_SH)
+            folder = Path(tempfile.mkdtemp(prefix="truerank-values-"))
             # Imported here: no command waits for it. Unlike `atexit`, it is for this process and not for those that it
             # forks, waits for them, and is called where `multiprocessing` ends one.
             from multiprocessing.util import Finalize
@@ -348,15 +324,3 @@ def _before_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork)
-
-
-def _remove_left_over(folder: Path) -> None:
-    """Removes the folder of a process that was killed: nobody has locked it."""
-    with contextlib.suppress(OSError):
-        if fcntl is not None and folder.stat().st_mtime < time.time() - _JUST_MADE:
-            place = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
-            try:
-                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                os.close(place)

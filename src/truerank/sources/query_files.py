@@ -235,13 +235,9 @@ def _columns(frame: pl.DataFrame, keys: _TextAndId, first: int) -> RawBlock:
 def qna_queries(path: Path, column: str | None, *, strict: bool = False) -> Iterator[RawBlock]:
     """The queries of an MS MARCO QnA file; where there is no `query_id`, the record's key is the id."""
     text = column or "query"
-    records = column_rows(path, (text, "query_id"), (text,), strict=strict)
-    numbered = (
-        Row(number, {"query_id": row.values["key"], **row.values}, row.repaired)
-        for number, row in enumerate(records, start=1)
-    )
-    while taken := list(islice(numbered, _BLOCK)):
-        yield _raw(taken, _TextAndId(text, "query_id"))
+    records = enumerate(column_rows(path, (text, "query_id"), (text,), strict=strict), start=1)
+    numbered = (Row(number, {"query_id": row.values["key"], **row.values}, row.repaired) for number, row in records)
+    return row_queries(numbered, text, path)
 
 
 def identifier_of(row: Row, key: str | None) -> str:

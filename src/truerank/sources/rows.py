@@ -40,10 +40,10 @@ def rows(path: Path, form: str, *, strict: bool = False) -> Iterator[Row]:
     Args:
         strict: raise for bytes that are not UTF-8.
     """
-    if form == "parquet":
-        return _parquet_rows(path)
-    if form == "saved":
-        return _saved_rows(path)
+    if form in ("parquet", "saved"):
+        frames = parquet_frames(path) if form == "parquet" else _saved_frames(path)
+        records = (values for frame in frames for values in frame.iter_rows(named=True))
+        return (Row(number, values) for number, values in enumerate(records, start=1))
     if form == "jsonl":
         return _jsonl_rows(path, strict)
     if form == "json":
@@ -68,12 +68,18 @@ def parquet_columns(path: Path) -> list[str]:
 
 @contextlib.contextmanager
 def _parquet(path: Path) -> Iterator[pl.LazyFrame]:
-    with compressed.plain_file(path) as plain:
-        try:
-            yield pl.scan_parquet(plain, glob=False)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-            reason = str(error).partition("\n")[0]
-            raise InputError(f"no valid Parquet ({reason})", "download or write the file again", where=path) from error
+    with compressed.plain_file(path) as plain, _refusing(path, "Parquet"):
+        yield pl.scan_parquet(plain, glob=False)
+
+
+@contextlib.contextmanager
+def _refusing(path: Path, form: str) -> Iterator[None]:
+    """Turns what Polars raises for a damaged file into an error that names it."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"no valid {form} ({reason})", "download or write it again", where=path) from error
 
 
 def _other_rows(path: Path, form: str) -> Iterator[Row]:
@@ -93,14 +99,6 @@ def _other_rows(path: Path, form: str) -> Iterator[Row]:
         raise InputError(fault, "correct the file, or the package that reads it", where=path) from error
 
 
-def _parquet_rows(path: Path) -> Iterator[Row]:
-    number = 0
-    for frame in parquet_frames(path):
-        for values in frame.iter_rows(named=True):
-            number += 1
-            yield Row(number, values)
-
-
 def saved_files(folder: Path) -> list[Path]:
     """The Arrow files of a folder that `Dataset.save_to_disk` wrote, in the order of its records."""
     state = folder / "state.json"
@@ -115,18 +113,12 @@ def saved_files(folder: Path) -> list[Path]:
     return files
 
 
-def _saved_rows(folder: Path) -> Iterator[Row]:
+def _saved_frames(folder: Path) -> Iterator[pl.DataFrame]:
     """The records of a saved data set; one file of it at a time is in memory (`datasets` writes 500 MB in each)."""
-    number = 0
     for file in saved_files(folder):
-        try:
+        with _refusing(file, "Arrow stream"):
             frame = pl.read_ipc_stream(compressed.checked_file(file))
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-            reason = str(error).partition("\n")[0]
-            raise InputError(f"no valid Arrow stream ({reason})", "copy the folder again", where=file) from error
-        for values in frame.iter_rows(named=True):
-            number += 1
-            yield Row(number, values)
+        yield frame
 
 
 def _jsonl_rows(path: Path, strict: bool) -> Iterator[Row]:

@@ -28,8 +28,7 @@ class _Kept:
     """
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._used = 0
+        self._room = limit
         self._values: dict[Hashable, tuple[Any, ...]] = {}
         self._too_large: set[Hashable] = set()
 
@@ -44,13 +43,13 @@ class _Kept:
             if held is not None:
                 held.append(item)
                 total += size(item)
-                if self._used + total > self._limit:
+                if total > self._room:
                     held = None
                     self._too_large.add(key)
             yield item
         if held is not None and key not in self._values:
             self._values[key] = tuple(held)
-            self._used += total
+            self._room -= total
 
 
 _kept: ContextVar[_Kept | None] = ContextVar("kept readings", default=None)

@@ -28,7 +28,7 @@ class StreamedSource:
         spec: SourceSpec,
         *,
         strict: bool = False,
-        of_irds: Literal["queries", "docs"] = "queries",
+        of_irds: Literal["queries", "docs", "qrels"] = "queries",
         form_of: Callable[[Path, str | None], str] = formats.detect,
     ) -> None:
         self.spec = spec
@@ -66,7 +66,7 @@ class StreamedSource:
             identity = f"sha256:{together.hexdigest()};files={len(files)}"
         else:
             identity = compressed.fingerprint(path)
-        return identity + "".join(f";{key}={value}" for key, value in self._reading().items() if value)
+        return identity + "".join(f";{key}={value}" for key, value in self._settings().items() if value)
 
     def _nothing(self, noun: str) -> InputError:
         return InputError(f"no {noun} in it", "give a source that holds some", where=self.spec.location)
@@ -75,6 +75,6 @@ class StreamedSource:
         """The files that are read of a folder."""
         return ()
 
-    def _reading(self) -> dict[str, str | None]:
+    def _settings(self) -> dict[str, str | None]:
         """What decides how the same bytes are read."""
         return {"column": self.spec.column, "format": self.spec.format}

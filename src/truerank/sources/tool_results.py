@@ -61,6 +61,8 @@ FORMS: Final = (
     ToolForm("scores of Langfuse", "traceId name value",
          {"question": "input", "id": "datasetItemId traceId", "system": "datasetRunName release version traceName",
           "measure": "name", "score": "value"}, left="id"),
+    ToolForm("scores of Langfuse by data set item", "datasetItemId datasetRunName name value",
+        {"id": "datasetItemId", "system": "datasetRunName", "measure": "name", "score": "value"}, left="id"),
     ToolForm("records of TruLens", "record_id app_id input", {"question": "input", "system": "app_version app_id"}),
 )  # fmt: skip
 

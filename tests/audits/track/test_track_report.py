@@ -22,13 +22,14 @@ from places import DATA, ROOT, without_progress
 from shortcuts import undrawn
 from truerank.audits import track
 from truerank.audits.track.analysis import agrees, read_stated, statements
+from truerank.audits.track.means import measure_name, read_means
 from truerank.audits.track.page import best_differences, finding
 from truerank.cli import main
 from truerank.core.result import report, summary
 from truerank.errors import InputError
 from truerank.measures import Evaluation, Policy
 from truerank.measures.comparison import Comparison, compare_evaluations
-from truerank.sources.run_tables import RowFilter, measure_name, read_means, read_metadata
+from truerank.sources.run_tables import RowFilter, read_metadata
 
 METADATA = """run,group,subtask,category
 a,north,fullrank,nnlm

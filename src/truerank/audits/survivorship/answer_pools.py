@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import polars as pl
 
 from truerank.arrays import frame_schema
+from truerank.audits.survivorship.annotation_logs import Annotation, LogCounts, open_annotations
 from truerank.audits.survivorship.evaluation import kept_run
 from truerank.audits.survivorship.queries import Survival, input_of_log, named_source, named_sources, read_ids
 from truerank.core.result import Result
@@ -21,7 +22,6 @@ from truerank.judging.items import content_id
 from truerank.options import Flag, Options, Range, Seed
 from truerank.records import Document, Input
 from truerank.sources import SourceSpec, read_topics
-from truerank.sources.annotation_logs import Annotation, LogCounts, open_annotations
 from truerank.sources.documents import open_documents
 from truerank.sources.inputs import input_of
 from truerank.work.progress import Progress, Quiet
@@ -232,7 +232,7 @@ def _read(discarded: DiscardedQueries, progress: Progress) -> _Read:
             survived = one.survived if discarded.survival == "selected" else bool(one.answers)
             if not survived and (known is None or one.query_id in known):
                 annotations[one.query_id] = one
-        counts = source.counts
+        counts = source.log_counts
         inputs.append(input_of_log(dataset, source))
         wanted = [one for one in wanted or annotations if one in annotations]
     return _Read(wanted or [], annotations, dataset, counts, tuple(inputs))

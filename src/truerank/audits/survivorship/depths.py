@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from truerank.arrays import frame_schema
+from truerank.audits.survivorship.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
 from truerank.audits.survivorship.mapping import PassageIds, hex_keys, keys_of, mapping_file, open_passage_ids
 from truerank.audits.survivorship.queries import input_of_log, left_out, named_source, whole_numbers
 from truerank.core.plain import picked
@@ -20,7 +21,6 @@ from truerank.errors import InputError, OptionError
 from truerank.loading import whole_number
 from truerank.options import Flag, Options, Out, Range, command
 from truerank.sources import read_qrels_frame
-from truerank.sources.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
 from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import QREL_SCHEMA, qrel_text
 from truerank.work.artifacts import written_by
@@ -243,7 +243,7 @@ def depth(
         repeated=collected.repeated,
         unplaced=collected.unplaced,
         unmapped=collected.unmapped,
-        counts=source.counts,
+        counts=source.log_counts,
         out=None if out is None else Path(out),
     )
     if out is not None:

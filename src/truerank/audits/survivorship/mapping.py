@@ -19,13 +19,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.arrays import SPREAD, Hashes, Ints, frame_schema
+from truerank.audits.survivorship.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
 from truerank.audits.survivorship.queries import Kinds, independence, input_of_log, left_out, named_source
 from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.measures.magnitudes import Proportion, proportion
 from truerank.options import Flag, Options, Out, Range, command
-from truerank.sources.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.sources.inputs import inputs_of
 from truerank.text.mojibake import repair
@@ -428,7 +428,7 @@ def map(  # noqa: A001
     with started("survivorship map", inputs_of(docs=docs, later=later), {"options": options}, out) as job:
         result = _mapped(source, (docs, later), options, progress, job)
         job.read(input_of_log(name, source))
-        job.skipped = left_out(source.counts)
+        job.skipped = left_out(source.log_counts)
         publish(result, job)
     return result
 
@@ -463,7 +463,7 @@ def _mapped(
         lost=None if table is None else proportion(unplaced, len(survival)),
         table_counts={} if table is None else table.json(),
         later=loss,
-        counts=source.counts,
+        counts=source.log_counts,
         mapping=found.mapping(),
         survival=survival,
         duplicates=() if table is None else tuple(tuple(group) for group in table.groups()),

@@ -13,6 +13,7 @@ import numpy as np
 import scipy
 
 from truerank.arrays import Floats, Ints
+from truerank.audits.survivorship.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
 from truerank.audits.survivorship.queries import (
     Kinds,
     NamedSources,
@@ -31,7 +32,6 @@ from truerank.errors import InputError, OptionError
 from truerank.measures.magnitudes import Proportion, proportion
 from truerank.options import Flag, Options, Out, Range, Resampling, command
 from truerank.records import Input
-from truerank.sources.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.inputs import input_of
 from truerank.work.progress import Progress, Quiet
@@ -425,7 +425,7 @@ class _Tally:
             for point in curve.points
         )
         discarded = proportion(self._discarded, self._total, confidence=resampling.confidence)
-        return Split(name, discarded, ranks, curve, log.counts)
+        return Split(name, discarded, ranks, curve, log.log_counts)
 
     def kinds(self, split: str) -> list[Kinds]:
         return [

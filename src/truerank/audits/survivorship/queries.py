@@ -11,13 +11,13 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 import scipy
 
+from truerank.audits.survivorship.annotation_logs import FAULTS, AnnotationLog, LogCounts
 from truerank.core.plain import picked, plain
 from truerank.errors import InputError, OptionError
 from truerank.loading import signed_number
 from truerank.measures.magnitudes import Proportion, proportion
 from truerank.records import Input
 from truerank.sources import columns, formats, grammar
-from truerank.sources.annotation_logs import FAULTS, AnnotationLog, LogCounts
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import numbered_lines
 from truerank.sources.query_files import as_text
@@ -66,7 +66,7 @@ def whole_numbers(given: str | Sequence[int], option: str) -> tuple[int, ...]:
 
 def input_of_log(name: str, log: AnnotationLog) -> Input:
     sha256 = log.fingerprint.removeprefix("sha256:").partition(";")[0]
-    return Input(name, log.spec.spec, "log", log.counts.read, sha256)
+    return Input(name, log.spec.spec, "log", log.log_counts.read, sha256)
 
 
 def left_out(counts: LogCounts) -> dict[str, int]:

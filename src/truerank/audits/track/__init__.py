@@ -21,10 +21,11 @@ from truerank.audits.track.analysis import (
 )
 from truerank.audits.track.audit import CountedFiles, TrackReport, TrackReportOptions, report
 from truerank.audits.track.candidates import Candidates, candidates
+from truerank.audits.track.file_counts import FileStatistics, file_statistics
 from truerank.audits.track.scores import Scores
 from truerank.audits.track.selection import TopicRow, TopicRule, TopicSelection, select_topics
 from truerank.audits.track.validation import KINDS, Fault, Limits, RunCheck, Validation, validate
-from truerank.sources.run_tables import FileStatistics, Metadata, RunInfo, file_statistics
+from truerank.sources.run_tables import Metadata, RunInfo
 
 __all__ = [
     "KINDS", "Agreement", "Analysis", "Best", "CandidateGain", "Candidates", "CountedFiles", "Duel", "Fault",

@@ -20,6 +20,8 @@ from truerank.audits.track.analysis import (
     run_similarities,
     statements,
 )
+from truerank.audits.track.file_counts import FileStatistics, Kind, file_statistics
+from truerank.audits.track.means import measure_name
 from truerank.audits.track.scores import Scores, from_runs, from_tables
 from truerank.core.result import Result
 from truerank.errors import InputError, MissingExtraError, OptionError
@@ -28,7 +30,7 @@ from truerank.options import Flag, Options, Out, Range, Scoring, Seed, Sources, 
 from truerank.sources import read_topics
 from truerank.sources.grammar import named_source
 from truerank.sources.inputs import inputs_of
-from truerank.sources.run_tables import FileStatistics, Kind, RowFilter, file_statistics, measure_name, read_metadata
+from truerank.sources.run_tables import RowFilter, read_metadata
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 

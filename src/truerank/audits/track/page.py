@@ -11,6 +11,7 @@ from truerank.audits.track.analysis import SUBTASKS, Agreement, Analysis, Duel, 
 from truerank.audits.track.audit import TrackReport
 from truerank.audits.track.candidates import Candidates
 from truerank.audits.track.figures import duel_names, paired_measures, pictures
+from truerank.audits.track.file_counts import FileStatistics
 from truerank.audits.track.scores import Scores
 from truerank.audits.track.selection import TopicSelection
 from truerank.audits.track.validation import Validation
@@ -26,7 +27,6 @@ from truerank.measures.comparison import MARK, Comparison, Difference
 from truerank.measures.report import difference_picture, difference_table, order_picture
 from truerank.measures.significance import CORRECTIONS, TESTS
 from truerank.options import Scoring
-from truerank.sources.run_tables import FileStatistics
 from truerank.text.printable import and_more
 
 _SECTION: Final = "differences"

@@ -11,11 +11,12 @@ from typing import Final
 import numpy as np
 
 from truerank.arrays import Floats
+from truerank.audits.track.means import MeansTable, measure_name, read_means
 from truerank.errors import InputError, OptionError
 from truerank.measures import Evaluation, Policy, evaluate, lower_is_better, parse_measures
 from truerank.measures.report import evaluation_notes
 from truerank.sources import parse
-from truerank.sources.run_tables import MeansTable, Metadata, RowFilter, RunInfo, measure_name, read_means
+from truerank.sources.run_tables import Metadata, RowFilter, RunInfo
 
 _SPARSE: Final = re.compile(r"RR(@\d+)? \(\w+\)")
 #: Printed means carry four digits; two tables agree where they differ by rounding only.
@@ -96,7 +97,7 @@ def from_tables(
     tables = [read_means(path, selection) for path in paths]
     known = metadata
     for table, path in zip(tables, paths, strict=True):
-        known = known.with_table(table.metadata, path)
+        known = known.completed(table.infos, path)
     known = known.without(selection.excluded)
     wanted = {measure_name(name) or name for name in measures}
     runs = list(dict.fromkeys(run for table in tables for run in table.runs if run not in selection.excluded))

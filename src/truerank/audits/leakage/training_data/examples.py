@@ -38,7 +38,7 @@ from truerank.overlaps import OverlapRules
 from truerank.sources import open_examples
 from truerank.sources.columns import ROLES
 from truerank.sources.distinct import text_hashes
-from truerank.sources.examples import ExampleBlock
+from truerank.sources.examples import ExampleText
 from truerank.sources.inputs import inputs_of
 from truerank.text.normalising import normalise
 from truerank.version import __version__
@@ -92,8 +92,8 @@ def locate(training: TrainingTexts, wanted: Collection[str], answers: AnswerText
         roles: Counter[str] = Counter()
         examples = 0
         for block in source.batches():
-            roles.update(block.roles)
-            examples += sum(1 for _ in groupby(block.ids))
+            roles.update(text.role for text in block)
+            examples += sum(1 for _ in groupby(text.example_id for text in block))
             for leaking in _examples(block, hashes):
                 for text in {(text.training_id, text.role): text for text in reversed(leaking)}.values():
                     key = (text.training_id, name, text.role)
@@ -115,14 +115,14 @@ class _Text(NamedTuple):
     text: str
 
 
-def _examples(block: ExampleBlock, hashes: Any) -> Iterator[list[_Text]]:
+def _examples(block: Sequence[ExampleText], hashes: Any) -> Iterator[list[_Text]]:
     """The examples of a block with a leaking text, by those of their texts."""
     if not len(hashes):
         return
-    own = text_hashes([normalise(text) for text in block.texts])
+    own = text_hashes([normalise(text.text) for text in block])
     at = np.minimum(np.searchsorted(hashes, own), len(hashes) - 1)
     leaking = [
-        _Text(block.ids[place], block.roles[place], hashed(int(own[place])), block.texts[place])
+        _Text(block[place].example_id, block[place].role, hashed(int(own[place])), block[place].text)
         for place in np.flatnonzero(hashes[at] == own).tolist()
     ]
     for _, members in groupby(leaking, key=lambda text: text.example_id):

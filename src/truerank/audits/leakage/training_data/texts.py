@@ -152,7 +152,7 @@ class TrainingTexts:
             without: re.Pattern[str] | None = None
             for block in source.batches():
                 # In their own lines: the form joins words that are cut at the end of one.
-                texts = [text for role, text in zip(block.roles, block.texts, strict=True) if role in roles]
+                texts = [text for _, role, text in block if role in roles]
                 normal = [normalise(text) for text in texts]
                 without = without or prompts(texts)
                 new = seen.new(normal)
@@ -219,12 +219,7 @@ class TextStream:
             stream = (
                 ((query[0], query.text) for query in self.source)
                 if isinstance(self.source, QuerySource)
-                else (
-                    (example_id, text)
-                    for block in self.source.batches()
-                    for example_id, role, text in zip(block.ids, block.roles, block.texts, strict=True)
-                    if role == self.kind
-                )
+                else ((example_id, text) for example_id, role, text in self.source if role == self.kind)
             )
             first = list(islice(stream, _FIRST))
             prompt = prompts([text for _, text in first])

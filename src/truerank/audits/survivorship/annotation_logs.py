@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
-from truerank.sources import columns, compressed, formats, grammar, hub, irds
+from truerank.sources import columns, grammar, hub, irds
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.query_files import as_text, well_formed
 from truerank.sources.rows import Row, column_rows, rows
+from truerank.sources.streamed import StreamedSource
 
 #: The columns that are read.
 COLUMNS: Final[tuple[str, ...]] = ("passages", "query_id", "query", "query_type", "answers")
@@ -105,7 +105,7 @@ def open_annotations(spec: str | SourceSpec, *, strict: bool = False) -> Annotat
     return AnnotationLog(grammar.parse(spec) if isinstance(spec, str) else spec, strict=strict)
 
 
-class AnnotationLog:
+class AnnotationLog(StreamedSource):
     """The records of one log in its order; memory grows by a few bytes for each query id, to find repeated ones.
 
     Args:
@@ -113,34 +113,16 @@ class AnnotationLog:
     """
 
     def __init__(self, spec: SourceSpec, *, strict: bool = False) -> None:
-        self.spec = spec
-        self._strict = strict
+        super().__init__(spec, strict=strict, of_irds="qrels")
         self._reading = _Reading(spec.location)
-        self._form: str = spec.scheme
-        if spec.scheme == "irds":
-            irds.check(spec.location, "qrels")
-        elif spec.scheme == "file":
-            self._form = formats.detect(spec.path, spec.format)
-            if self._form not in ("qna", "json", "jsonl", "csv", "tsv", "parquet"):
-                fault = f"a file of the kind '{self._form}' holds no annotations"
-                raise InputError(fault, "give MS MARCO QnA JSON, JSONL, CSV or TSV", where=spec.location)
+        if self._form not in ("qna", "json", "jsonl", "csv", "tsv", "parquet", ""):
+            fault = f"a file of the kind '{self._form}' holds no annotations"
+            raise InputError(fault, "give MS MARCO QnA JSON, JSONL, CSV or TSV", where=spec.location)
 
     @property
-    def name(self) -> str:
-        """The file name without endings, or the id."""
-        return self.spec.name
-
-    @property
-    def counts(self) -> LogCounts:
+    def log_counts(self) -> LogCounts:
         """What the last iteration read."""
         return self._reading.counts()
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """The identity of the content, for provenance."""
-        if self.spec.scheme == "irds":
-            return irds.fingerprint(self.spec.location)
-        return hub.fingerprint(self.spec) if self.spec.scheme == "hf" else compressed.fingerprint(self.spec.path)
 
     def __iter__(self) -> Iterator[Annotation]:
         self._reading = reading = _Reading(self.spec.location)
@@ -149,7 +131,7 @@ class AnnotationLog:
             if found is not None:
                 yield found
         if not reading.read:
-            raise InputError("no records in it", "give a log that holds some", where=self.spec.location)
+            raise self._nothing("records")
 
     def blocks(self, size: int) -> Iterator[list[Annotation]]:
         """The records in blocks of so many, the last one smaller, none empty."""
@@ -158,9 +140,9 @@ class AnnotationLog:
             yield block
 
     def _rows(self) -> Iterator[Row]:
-        if self._form == "irds":
+        if self.spec.scheme == "irds":
             return irds.annotated_queries(self.spec.location)
-        if self._form == "hf":
+        if self.spec.scheme == "hf":
             return hub.records(self.spec, strict=self._strict)
         if self._form == "qna":
             return column_rows(self.spec.path, COLUMNS, ("passages", "query"), strict=self._strict)
@@ -208,7 +190,7 @@ class _Reading:
         kind = self._field(values.get("type"), "no-type", identifier)
         answers = self._read_answers(values.get("answers"), shown, identifier)
         self._kept += 1
-        return Annotation(identifier, _clean(query), as_text(kind) or "", shown, answers)
+        return Annotation(identifier, well_formed(query), as_text(kind) or "", shown, answers)
 
     def _fault(self, kind: str, place: str) -> None:
         self._faults[kind] += 1
@@ -241,7 +223,7 @@ class _Reading:
             return ()
         texts = [found] if isinstance(found, str) else found if isinstance(found, list) else []
         answers = tuple(
-            _clean(text) for text in texts if isinstance(text, str) and text.strip() and text.strip() != NO_ANSWER
+            well_formed(text) for text in texts if isinstance(text, str) and text.strip() and text.strip() != NO_ANSWER
         )
         survived = any(one.selected for one in shown)
         if answers and not survived:
@@ -275,14 +257,14 @@ class _Reading:
             doc_id = (as_text(entry) or "").strip()
             if not doc_id:
                 self._fault("no-text", identifier)
-            return ShownPassage(_clean(doc_id), selected=chosen is not None and doc_id in chosen)
+            return ShownPassage(well_formed(doc_id), selected=chosen is not None and doc_id in chosen)
         doc_id = next((str(entry[name]).strip() for name in _DOC_IDS if entry.get(name) is not None), "")
         text = next((entry[name] for name in _DOC_TEXTS if isinstance(entry.get(name), str)), "")
-        url = entry.get("url")
+        url = as_text(entry.get("url")) or ""
         if not doc_id and not text.strip():
             self._fault("no-text", identifier)
         selected = doc_id in chosen if chosen is not None else self._mark(entry, identifier)
-        return ShownPassage(_clean(doc_id), _clean(text), _clean(url) if isinstance(url, str) else "", selected)
+        return ShownPassage(well_formed(doc_id), well_formed(text), well_formed(url), selected)
 
     def _mark(self, entry: Mapping[str, Any], identifier: str) -> bool:
         mark = next((entry[name] for name in _MARKS if entry.get(name) is not None), None)
@@ -296,8 +278,4 @@ def _identifiers(value: Any) -> frozenset[str] | None:
     if value is None:
         return None
     entries: Sequence[Any] = value.split() if isinstance(value, str) else value if isinstance(value, list) else [value]
-    return frozenset(_clean((as_text(entry) or "").strip()) for entry in entries)
-
-
-def _clean(text: str) -> str:
-    return text if text.isascii() else well_formed(text)
+    return frozenset(well_formed((as_text(entry) or "").strip()) for entry in entries)
