@@ -67,8 +67,8 @@ QUESTION: Final = frozenset(
     "user_question search search_term inputs_question inputs_query inputs_input".split()
 )
 ID: Final = frozenset(
-    "id qid query_id question_id topic_id topic item item_id example_id sample_id case case_id dataset_item_id row_id uuid "
-    "number nr no index idx unnamed_0 task task_id".split()
+    "id qid query_id question_id topic_id topic item item_id example_id sample_id case case_id dataset_item_id row_id "
+    "uuid number nr no index idx unnamed_0 task task_id".split()
 )
 SYSTEM: Final = frozenset(
     "system model provider run retriever engine config configuration experiment pipeline method system_id "
