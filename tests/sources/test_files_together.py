@@ -155,7 +155,7 @@ def test_of_several_labels_the_highest_counts_whatever_their_order(tmp_path: Pat
         assert set(first["relevance"]) == {1} and set(first["topic_id"]) == set(LABELS["query_id"])
         assert "2 pairs of topic and document judged with several grades" in " ".join(said)
         audit = truerank.collection.audit(paths=paths)
-        assert {one.rule.code for one in audit.findings} >= {"QREL12"}
+        assert "QREL12" in {finding.kind.code for finding in audit.findings}
         # One system's results in their order have to be called so.
         results = opened(paths, "retrieved=doc_id").results
         assert results is not None and [*results.runs] == ["labels"]

@@ -336,9 +336,8 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenT
                     found = _with_scores(found, cells.get(roles.scores[label]), table, row)
                 if number in lists[system] and lists[system][number] != found:
                     fault = f"'{questions.texts[number] or number}' appears twice with other results of {system}"
-                    raise table.fault(
-                        fault, "name the column of the system (--columns system=COLUMN), or of repeats", row
-                    )
+                    remedy = "name the column of the system (--columns system=COLUMN), or of repeats"
+                    raise table.fault(fault, remedy, row)
                 lists[system][number] = found
     if texts:
         expected = _matched(table, roles, expected, lists, remarks)

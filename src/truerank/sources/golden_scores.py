@@ -126,10 +126,8 @@ def _by_system(
         fault = f"a column '{found.system}', and none with scores or results"
         raise HalfError(fault, "name it: --columns score=COLUMN", where=table.where)
     check_questions(table, found, free, chosen)
-    key, systems = (
-        found.question or found.identifier,
-        len({str(cell).strip() for cell in table.cells(found.system or "")}),
-    )
+    key = found.question or found.identifier
+    systems = len({str(cell).strip() for cell in table.cells(found.system or "")})
     if key and systems > 1 and len({*map(str, table.cells(key))}) == len(table.rows):
         fault = f"each row has another '{key}', so that no two of {systems} systems share a question"
         raise table.fault(fault, "name what they share: --columns id=COLUMN")

@@ -31,11 +31,8 @@ def shaped(
     table = unfolded(table)
     # A tool writes datasetItemId, or dataset_item_id.
     spelt = {joined(name): name for name in table.names}
-    fitting = (
-        one
-        for one in FORMS
-        if all(joined(name) in spelt or fnmatch.filter(table.names, name) for name in one.has.split())
-    )
+    has = ((one, one.has.split()) for one in FORMS)
+    fitting = (one for one, own in has if all(joined(x) in spelt or fnmatch.filter(table.names, x) for x in own))
     form = next(fitting, ToolForm("", "", {}))
     named = columns.split(",") if isinstance(columns, str) else [f"={names}" for names in columns.values()]
     names = [name.strip() for part in named for name in part.partition("=")[2].split("+")]
