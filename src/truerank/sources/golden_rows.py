@@ -53,8 +53,9 @@ _SUMMARIES: Final = frozenset(
     "grand all sum summe summary aggregate aggregated rata gesamt zwischensumme macro micro".split()
 )
 _OF_ALL: Final = frozenset("score scores over queries questions topics of value results weighted".split())
-#: The most words of a label such as "Subtotal Billing", which no question is called.
+#: The most words of a label such as "Subtotal Billing", which no question is called, and the first word of one.
 _LABEL: Final = 5
+_FIRST: Final = re.compile(r"\s*[^\W\d_]+")
 #: A list of questions beside other lists of its length: columns.
 _ASKED: Final = frozenset("question query questions queries user_input prompt".split())
 #: What names a question, and never a result.
@@ -147,11 +148,15 @@ def _summaries(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[
     rows at the ends of a table that hold nothing but numbers are means.
     """
     ids, texts = ([one for one in names if _is_called(one, words)] for words in (ID, QUESTION))
+    called = (*ids, *texts) or names[:1]
+    firsts = {found[0] for row in rows for name in called if (found := _FIRST.match(str(row.get(name, ""))))}
+    if not any(first.strip().casefold() in _SUMMARIES | _OF_ALL | {"ø"} for first in firsts):
+        return {}
     cells = [{name: " ".join(str(cell).split()).strip(":. ") for name, cell in row.items()} for row in rows]
     words = [[cell for cell in own.values() if _LETTERS.search(cell)] for own in cells]
     alone = [own[0] if len(own) == 1 else "" for own in words]
     asked = 2 * sum(len(text.split()) > _LABEL or text.endswith("?") for text in alone) > len(rows)
-    heads = [[cell for name in (*ids, *texts) or names[:1] if (cell := own.get(name, ""))] for own in cells]
+    heads = [[cell for name in called if (cell := own.get(name, ""))] for own in cells]
     marked: dict[int, str] = {}
     for at, head in enumerate(heads):
         # Numbers of rows go on below questions.
