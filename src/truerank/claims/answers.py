@@ -18,7 +18,7 @@ from truerank.claims.model_judgments import models_answer
 from truerank.claims.pools import pools_answer, with_trials
 from truerank.claims.questions import NAMES, PlannedQuestion, question
 from truerank.claims.results import LEFT_OUT, NOT_GIVEN, Check, ClaimAnswer, ClaimConclusion, SystemScore
-from truerank.claims.score_files import apart, pair_of_results, results_answer, without_zeros
+from truerank.claims.score_files import apart, pair_of_results, results_answer
 from truerank.claims.scoring_questions import (
     chance_answer,
     choice_answer,
@@ -128,15 +128,15 @@ def _of_scores(
         material.scores, given.scoring, names,
         comparisons=given.options.comparisons, confidence=given.resampling.confidence, unit=unit,
     )  # fmt: skip
-    whole, results, files = claim, pair_of_results(claim, given.readings), apart(claim)
+    results, files = pair_of_results(claim, given.readings), apart(claim)
     if results is not None and files is None:
         # Which split counts is a question of the two: other systems may lack it.
         claim = claim_of_scores(
             task_scores(results[0]), given.scoring, (claim.system, claim.baseline),
             comparisons=claim.comparisons, confidence=given.resampling.confidence, unit="tasks",
         )  # fmt: skip
-    if files is None:
-        files = without_zeros(claim, None if results is None else results_answer(claim, *results), whole)
+    if files is None and results is not None:
+        files = results_answer(claim, *results)
     plan = tuple(_asked(one) if one.name == "chance" or (files and one.name == "files") else one for one in plan)
     if files is not None and files.word == "FILES AT FAULT":
         every = tuple(files if one.name == "files" else _unasked(one) for one in plan)
@@ -203,7 +203,7 @@ def _begun(given: Inquiry, material: ClaimMaterial) -> tuple[Claim | None, Claim
         if files.word != "FILES AT FAULT":
             raise
         return None, files
-    return claim, without_zeros(claim, files_answer(given, material, material.qrels, claim))
+    return claim, files_answer(given, material, material.qrels, claim)
 
 
 def _announced(name: str, seconds: float) -> str:
