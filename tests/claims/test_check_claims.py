@@ -230,15 +230,16 @@ def test_unjudged_documents_and_missing_topics_leave_a_claim_open() -> None:
     lacking = {**runs, "plain": {topic: held for topic, held in runs["plain"].items() if topic not in gone}}
     result = truerank.check(qrels=grades, run=lacking, system="good", baseline="plain")
     assert result.base is not None and result.base.effect == "stands"
-    # The difference that counts is over the topics that both runs have.
+    # Missing answers count 0; the difference over the topics that both runs have stands beside it.
     skipped = {name: {t: h for t, h in run.items() if t not in gone} for name, run in runs.items()}
     left = claim({t: g for t, g in grades.items() if t not in gone}, skipped).base
-    assert result.repaired is not None and result.repaired.value == pytest.approx(left.value)
-    assert result.conclusion.word != "HOLDS"
-    assert "that one of the runs lacks" in result.conclusion.reason
+    assert result.repaired is None and result.answer("files").estimates[0].value == pytest.approx(left.value)
+    assert result.conclusion.word == "HOLDS EXCEPT"
+    assert "except without the 10 topics that plain lacks" in result.conclusion.reason
+    assert f"plain lacks the difference is {left.figures()}" in result.conclusion.reason
 
 
-def test_a_run_that_lacks_topics_can_hide_a_claim() -> None:
+def test_missing_answers_count_0_unless_they_were_not_asked() -> None:
     grades, runs = collection(topics=30, lead=0.8)
     whole = claim(grades, runs)
     assert whole.base.effect == "stands"
@@ -247,7 +248,19 @@ def test_a_run_that_lacks_topics_can_hide_a_claim() -> None:
     without = {**runs, "good": {topic: held for topic, held in runs["good"].items() if topic not in middle}}
     result = truerank.check(qrels=grades, run=without, system="good", baseline="plain", comparisons=1)
     assert result.base is not None and result.base.effect != "stands"
-    assert (effects(result)["files"], result.conclusion.word) == ("appears", "HOLDS")
+    assert (effects(result)["files"], result.conclusion.word) == ("falls", "DOES NOT HOLD")
+    assert "Without the 10 topics that good lacks the difference is +" in result.conclusion.reason
+    skip, third = Scoring(missing="skip"), whole.evaluation.topics[::3]
+    thinned = {**runs, "good": {topic: held for topic, held in runs["good"].items() if topic not in third}}
+    result = truerank.check(qrels=grades, run=thinned, system="good", baseline="plain", scoring=skip)
+    assert result.conclusion.word == "HOLDS"
+    # A system without answers for its hardest topics: no lead comes of leaving them out.
+    mean = whole.evaluation.of("plain", whole.measure)
+    worst = {whole.evaluation.topics[at] for at in np.argsort(mean)[:8]}
+    picked = {**runs, "good": {topic: held for topic, held in runs["good"].items() if topic not in worst}}
+    result = truerank.check(qrels=grades, run=picked, system="good", baseline="plain", scoring=skip)
+    assert "that good lacks topics that are harder than others" in result.conclusion.reason
+    assert result.conclusion.word in ("HOLDS EXCEPT", "CANNOT TELL")
 
 
 def test_other_conventions_of_the_claims_measure_are_named() -> None:

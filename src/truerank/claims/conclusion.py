@@ -62,7 +62,11 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
     if final.effect == "falls" and not nothing:
         opposite = "The data show the opposite"
         return conclusion("DOES NOT HOLD", f"{opposite}: {by}.", f"{opposite}.", (before, fell))
-    few = nothing or _same(repaired) or ("" if final.effect == "stands" else repaired.too_few(final.topics))
+    few = nothing or _same(repaired)
+    if final.effect != "stands":
+        few = few or repaired.too_few(repaired.gaps)
+    elif claim.base.effect != "stands":
+        few = few or "Only the repair makes a lead"
     if few:
         as_it_is = "as the files are, it" if nothing else "the difference"
         return conclusion("CANNOT TELL", f"{few}; {as_it_is} is {by}.", f"{few}.", (before,))

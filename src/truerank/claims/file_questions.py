@@ -34,6 +34,8 @@ _SAME_LISTS, _SAME_DOCUMENTS = 0.2, 0.5
 #: Of the topics on which a system differs from what it was made from, a good one is better on about two thirds.
 _BETTER, _HARDLY_EVER = 2 / 3, 0.1
 _CHANCE: Final = 0.001
+#: So seldom are the topics that a system lacks as much harder by chance.
+_LUCK: Final = 0.05
 #: So many runs that share most first documents with the system are variants of it, among which it may be chosen.
 _VARIANTS, _SHARED = 8, 0.5
 
@@ -116,7 +118,6 @@ _WITHOUT: Final[Mapping[str, str]] = {
     "misplaced-judgments": "whose judgments belong to another topic",
     "misplaced-run": "with the results of another topic",
     "foreign-results": "whose results have ids that are not documents of the collection",
-    "lacking-topics": "that one of the runs lacks",
     "copied-topics": "that are copies of another one",
     "no-order": "whose results are in no order, as if ids and scores were of other rows",
     "other-numbers": "whose document ids are off by a fixed step",
@@ -133,7 +134,7 @@ _MISPLACED: Final[Mapping[str, str]] = {
 #: Notes that the answer says in any case.
 _SAID: Final = (
     "judgments-of-one-run", "repeated-pairs", "unjudged-topics", "unanswered-topics", "nearly-identical-runs",
-    "shared-lists",
+    "shared-lists", "lacking-topics",
 )  # fmt: skip
 #: Null rankers by what they rank; one that scores less is none to speak of.
 _FLOORS: Final = {
@@ -294,13 +295,27 @@ def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str,
                 yield f"beyond the results where the lists of {fault.run} end", row
         if fault.exception and claim.base.effect == "stands":
             yield from _doubted(claim, fault)
+        skipped = fault.kind == "lacking-topics" and claim.scoring.missing == "skip"
+        if skipped and harder(claim, fault.run, fault.topics):
+            yield f"that {fault.run} lacks topics that are harder than others", claim.base
+
+
+def harder(claim: Claim, name: str, topics: Collection[str]) -> bool:
+    """Whether the other system does worse on the topics that one lacks than on its others, by more than chance."""
+    other = claim.baseline if name == claim.system else claim.system
+    scores = claim.evaluation.of(other, claim.measure) * (-1 if lower_is_better(claim.measure) else 1)
+    within = np.array([topic in topics for topic in claim.evaluation.topics])
+    parts = [scores[mask & ~np.isnan(scores)] for mask in (within, ~within)]
+    return all(map(len, parts)) and bool(scipy.stats.mannwhitneyu(*parts, alternative="less").pvalue <= _LUCK)
 
 
 def _beside(claim: Claim, fault: RunFault) -> ClaimEstimate | None:
     """What is told beside the difference in any case: with lists of one length, or without topics that failed."""
     if fault.kind == "short-lists":
         return _as_deep(claim, fault)
-    if fault.kind != "failed-topics" or (left := claim.repaired((Repair("", fault.topics),))) is None:
+    if fault.kind not in ("failed-topics", "lacking-topics"):
+        return None
+    if (left := claim.repaired((Repair("", fault.topics),))) is None:
         return None
     return replace(left.base, label=fault.exception)
 

@@ -62,7 +62,7 @@ def chance_answer(claim: Claim) -> ClaimAnswer:
     word = shown.get(base.effect, "UNKNOWN")
     sentences = {
         "stands": f"The interval {_ends(base)} is above 0.",
-        "not shown": f"{claim.too_few(base.topics) or f'The interval {_ends(base)} includes 0'}.",
+        "not shown": f"{claim.too_few(claim.gaps) or f'The interval {_ends(base)} includes 0'}.",
         "falls": f"The difference is {base.figures()}: not in favour of {claim.system}.",
         "unknown": "There is no difference to test.",
     }
