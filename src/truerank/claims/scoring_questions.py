@@ -20,16 +20,15 @@ from truerank.claims.results import ClaimAnswer
 from truerank.claims.unjudged import KEYS
 from truerank.core.plain import plain
 from truerank.errors import OptionError
-from truerank.measures import Evaluation, Significance, compare_evaluations, detectable_difference, evaluate
+from truerank.measures import Significance, compare_evaluations, detectable_difference, evaluate
 from truerank.measures.conventions import ConventionRange, convention_range
 from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.measures.repeats import repeated_difference, scores_of_table
 from truerank.measures.selection import chosen_lead
-from truerank.options import Missing, Resampling, Scoring, Ties
+from truerank.options import Resampling, Ties
 from truerank.text.printable import listed
 
 _TIES: Final[tuple[Ties, ...]] = ("trec_eval", "ascending", "rank")
-_MISSING: Final[tuple[Missing, ...]] = ("default", "skip")
 #: The power with which a difference is called one that could have been shown.
 _POWER: Final = 0.8
 #: How far below what can be shown a difference may be, so that the number of topics for it is worth naming.
@@ -372,26 +371,23 @@ def _copied(claim: Claim, again: pl.DataFrame, differing: int) -> str:
 
 
 def policies_answer(claim: Claim, measures: str) -> ClaimAnswer:
-    """(h) The claim under every measure, order of ties and rule for missing topics."""
+    """(h) The claim under every measure and order of ties."""
     main: list[ClaimEstimate] = []
     every: list[tuple[ClaimEstimate, str]] = []
     names = dict.fromkeys((claim.measure, *(str(one) for one in parse_measures(measures))))
     for ties in _TIES:
-        found: Evaluation | None = None
-        for missing in _MISSING:
-            scoring = Scoring(ties=ties, missing=missing, depth=claim.scoring.depth, rel=claim.scoring.rel)
-            # Where no topic is missing, no rule for missing ones changes a score.
-            if found is None or any(found.missing.values()):
-                found = claim.scored(measure=" ".join(names), scoring=scoring)
-            for name in found.averaged:
-                one = claim.estimate(claim.differences_by(found, name), f"by {name}", measure=name)
-                every.append((one, f"{name}, ties {ties}, missing topics {missing}"))
-                if (ties, missing) == (claim.scoring.ties, claim.scoring.missing):
-                    main.append(one)
+        found = claim.scored(measure=" ".join(names), scoring=replace(claim.scoring, ties=ties))
+        for name in found.averaged:
+            one = claim.estimate(claim.differences_by(found, name), f"by {name}", measure=name)
+            every.append((one, f"{name}, ties {ties}"))
+            if ties == claim.scoring.ties:
+                main.append(one)
     over = None
     if claim.runs and not claim.equivalent:
         pair = claim.pair
-        over = convention_range(claim.qrels, pair[claim.system], pair[claim.baseline], claim.measure, claim.scoring.rel)
+        counted = [topic for topic, gap in zip(claim.evaluation.topics, claim.gaps, strict=True) if not math.isnan(gap)]
+        qrels = claim.qrels.filter(pl.col("topic_id").is_in(counted))
+        over = convention_range(qrels, pair[claim.system], pair[claim.baseline], claim.measure, claim.scoring.rel)
     return _policies(claim, tuple(main), every, over, _beyond_lists(claim, every))
 
 
@@ -424,8 +420,8 @@ def _policies(
     values = [row.value for row, _ in own if row.value is not None]
     spread = f"is {signed(min(values))} to {signed(max(values))}" if values else "has no value"
     evidence = (
-        f"{len(every)} combinations tried: {len(main)} measures, {len(_TIES)} orders of ties, {len(_MISSING)} rules "
-        f"for missing topics. By {claim.measure} the difference {spread}."
+        f"{len(every)} combinations tried: {len(main)} measures, {len(_TIES)} orders of ties. By {claim.measure} the "
+        f"difference {spread}."
     )
     base = claim.base.effect
     effect: Effect = base
@@ -475,13 +471,9 @@ def _by(claim: Claim, policies: Sequence[str]) -> str:
     others = [name.partition(",")[0] for name in policies if not name.startswith(f"{claim.measure},")]
     own = [name.partition(", ")[2] for name in policies if name.startswith(f"{claim.measure},")]
     names = list(dict.fromkeys(others))
-    # Where ties alone turn it, every rule for missing topics does; and the other way round.
-    ties = [ties for ties in _TIES if all(f"ties {ties}, missing topics {rule}" in own for rule in _MISSING)]
-    rules = [rule for rule in _MISSING if all(f"ties {ties}, missing topics {rule}" in own for ties in _TIES)]
-    if len(own) == len(_TIES) * len(_MISSING):
+    ties = [f"ties broken by {way}" for way in _TIES if f"ties {way}" in own]
+    if len(ties) == len(_TIES):
         names.insert(0, claim.measure)
     elif own:
-        ways = [f"ties broken by {way}" for way in ties if len(ties) < len(_TIES)]
-        ways += [f"missing topics {rule}" for rule in rules if len(rules) < len(_MISSING)]
-        names.insert(0, f"{claim.measure} with {' or '.join(ways or own[:1])}")
+        names.insert(0, f"{claim.measure} with {' or '.join(ties or own[:1])}")
     return f"by {', '.join(names[:_NAMED])}{' and others' if len(names) > _NAMED else ''}"
