@@ -18,7 +18,7 @@ from truerank.claims.model_judgments import models_answer
 from truerank.claims.pools import pools_answer, with_trials
 from truerank.claims.questions import NAMES, PlannedQuestion, question
 from truerank.claims.results import LEFT_OUT, NOT_GIVEN, Check, ClaimAnswer, ClaimConclusion, SystemScore
-from truerank.claims.score_files import apart, pair_of_results, results_answer
+from truerank.claims.score_files import apart, missing_scores, pair_of_results, results_answer
 from truerank.claims.scoring_questions import (
     chance_answer,
     choice_answer,
@@ -135,8 +135,8 @@ def _of_scores(
             task_scores(results[0]), given.scoring, (claim.system, claim.baseline),
             comparisons=claim.comparisons, confidence=given.resampling.confidence, unit="tasks",
         )  # fmt: skip
-    if files is None and results is not None:
-        files = results_answer(claim, *results)
+    if files is None:
+        files = missing_scores(claim) if results is None else results_answer(claim, *results)
     plan = tuple(_asked(one) if one.name == "chance" or (files and one.name == "files") else one for one in plan)
     if files is not None and files.word == "FILES AT FAULT":
         every = tuple(files if one.name == "files" else _unasked(one) for one in plan)

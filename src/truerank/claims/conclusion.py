@@ -16,7 +16,7 @@ from truerank.claims.claim import Claim, ClaimChange, ClaimEstimate, fewest_chan
 from truerank.claims.inquiry import Inquiry
 from truerank.claims.questions import question
 from truerank.claims.results import LEFT_OUT, NOT_GIVEN, ClaimAnswer, ClaimConclusion, ConclusionWord
-from truerank.claims.scoring_questions import smallest_shown
+from truerank.claims.scoring_questions import smallest_shown, spread_of
 from truerank.measures.floors import fixed_list
 from truerank.text.printable import counted, listed
 
@@ -73,7 +73,10 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
     if final.effect != "stands":
         chance = "Chance can explain the difference"
         power = (
-            f"{final.topics} {claim.unit} would show a difference of {least:.3f} with a power of 80%." if least else ""
+            f"{final.topics} {claim.unit} would show a difference of {least:.3f} with a power of 80% "
+            f"({spread_of(least, final.topics)} by what so few say of their spread)."
+            if least
+            else ""
         )
         others = (answer for answer in answers if answer.question not in _OF_THE_DATA)
         hidden = [answer.exception for answer in others if answer.plausible and answer.exception]

@@ -35,7 +35,7 @@ _SAME_LISTS, _SAME_DOCUMENTS = 0.2, 0.5
 _BETTER, _HARDLY_EVER = 2 / 3, 0.1
 _CHANCE: Final = 0.001
 #: So seldom are the topics that a system lacks as much harder by chance.
-_LUCK: Final = 0.05
+LUCK: Final = 0.05
 #: So many runs that share most first documents with the system are variants of it, among which it may be chosen.
 _VARIANTS, _SHARED = 8, 0.5
 
@@ -306,7 +306,7 @@ def harder(claim: Claim, name: str, topics: Collection[str]) -> bool:
     scores = claim.evaluation.of(other, claim.measure) * (-1 if lower_is_better(claim.measure) else 1)
     within = np.array([topic in topics for topic in claim.evaluation.topics])
     parts = [scores[mask & ~np.isnan(scores)] for mask in (within, ~within)]
-    return all(map(len, parts)) and bool(scipy.stats.mannwhitneyu(*parts, alternative="less").pvalue <= _LUCK)
+    return all(map(len, parts)) and bool(scipy.stats.mannwhitneyu(*parts, alternative="less").pvalue <= LUCK)
 
 
 def _beside(claim: Claim, fault: RunFault) -> ClaimEstimate | None:

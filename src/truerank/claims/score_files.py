@@ -8,8 +8,11 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+import scipy
 
-from truerank.claims.claim import Claim, Repair
+from truerank.arrays import Floats
+from truerank.claims.claim import Claim, Repair, signed
+from truerank.claims.file_questions import LUCK, harder
 from truerank.claims.results import ClaimAnswer
 from truerank.sources.golden_rows import first_names
 from truerank.sources.mteb_results import one_score_each
@@ -41,6 +44,47 @@ def apart(claim: Claim) -> ClaimAnswer | None:
         "files", "FILES AT FAULT", reason, "unknown",
         "Fix this first: until then, no figure of this comparison means anything.",
         settles=f"Give scores of the same {claim.unit}, with the same ids.",
+    )  # fmt: skip
+
+
+def missing_scores(claim: Claim) -> ClaimAnswer | None:
+    """The answer where topics lack the score of one system: what they are as 0, and at the ends of the measure."""
+    scores = {name: claim.evaluation.of(name, claim.measure) for name in (claim.system, claim.baseline)}
+    system, baseline = scores.values()
+    lacks = {
+        claim.system: np.isnan(system) & ~np.isnan(baseline),
+        claim.baseline: np.isnan(baseline) & ~np.isnan(system),
+    }
+    counts = {name: int(own.sum()) for name, own in lacks.items()}
+    if not any(counts.values()):
+        return None
+    known, either = np.concatenate([system, baseline]), ~np.isnan(system) | ~np.isnan(baseline)
+    low, high = (0.0, 1.0) if np.nanmin(known) >= 0 and np.nanmax(known) <= 1 else (np.nanmin(known), np.nanmax(known))
+
+    def filled(of_system: float, of_baseline: float) -> Floats:
+        pair = np.where(np.isnan(system), of_system, system) - np.where(np.isnan(baseline), of_baseline, baseline)
+        return np.where(either, pair, np.nan)
+
+    zero = claim.estimate(filled(low, low), f"with {low:g} for missing scores")
+    worst, best = (float(np.nanmean(filled(*ends))) for ends in ((low, high), (high, low)))
+    whose = [
+        f"{counted(count, claim.unit.removesuffix('s'))} without a score of {name}"
+        for name, count in counts.items()
+        if count
+    ]
+    said = f"{zero.label[0].upper()}{zero.label[1:]} the difference is {zero.figures()}"
+    text = f"{listed(whose)}: left out. {said}; any scores there would give {signed(worst)} to {signed(best)}."
+    # Where both lack some by chance, zeros only add noise.
+    chance = scipy.stats.binomtest(counts[claim.system], sum(counts.values())).pvalue
+    apart = (zero.value or 0.0) <= 0 or (chance <= LUCK and zero.effect != "stands")
+    lacking = {topic for topic, own in zip(claim.evaluation.topics, lacks[claim.system], strict=True) if own}
+    hard = bool(lacking) and harder(claim, claim.system, lacking)
+    exceptions = [zero.label] * apart + [f"that {claim.system} lacks {claim.unit} that are harder than others"] * hard
+    weak = claim.base.effect == "stands" and bool(exceptions)
+    return ClaimAnswer(
+        "files", "FAULTS", text, claim.base.effect, f"{said}.",
+        settles="Give the missing scores, or 0 where a system failed.", estimates=(zero,), remark=text,
+        exception=" and ".join(exceptions), plausible=weak,
     )  # fmt: skip
 
 
