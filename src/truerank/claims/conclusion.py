@@ -73,8 +73,8 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
     if final.effect != "stands":
         chance = "Chance can explain the difference"
         power = (
-            f"{final.topics} {claim.unit} would show a difference of {least:.3f} with a power of 80% "
-            f"({spread_of(least, final.topics)} by what so few say of their spread)."
+            f"{final.topics} {claim.unit} reveal a true difference of about {least:.3f} "
+            f"({spread_of(least, final.topics)}) four times in five."
             if least
             else ""
         )
