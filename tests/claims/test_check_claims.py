@@ -601,3 +601,65 @@ def test_a_lead_that_wrong_judgments_make_is_not_shown_by_the_second_ones() -> N
     assert (unclear.answer("labels").word, unclear.answer("labels").effect) == ("CANNOT TELL", "unknown")
     asked = {one.question for one in truerank.check(qrels=judged, run={"a": by(truth, 1), "b": by(truth, 2)}).answers}
     assert "labels" not in asked
+
+
+def test_few_that_differ_are_no_lead_and_equal_differences_have_no_interval() -> None:
+    rows: dict[str, list[object]] = {"id": [f"q{n}" for n in range(100)], "old": [0.5] * 100}
+    for wins, word in ((4, "CANNOT TELL"), (5, "CANNOT TELL"), (6, "HOLDS")):
+        found = truerank.check({**rows, "new": [0.6 if n < wins else 0.5 for n in range(100)]})
+        assert found.conclusion.word == word, wins
+        assert (f"Only {wins} of 100 topics differ" in found.conclusion.reason) is (wins < 6)
+    found = truerank.check({**rows, "new": [0.6] * 100})
+    assert found.base is not None and (found.conclusion.word, found.base.low) == ("HOLDS", None)
+    assert "+0.100 score on 100 topics" in found.conclusion.reason
+
+
+def test_large_losses_of_few_topics_forbid_a_plain_word() -> None:
+    draw = random.Random(1)
+    new = [0.75 + draw.gauss(0, 0.03) for _ in range(20)]
+    rows: dict[str, list[object]] = {"id": [f"q{n}" for n in range(20)], "old": [0.5] * 20, "new": new}
+    assert truerank.check(rows).conclusion.word == "HOLDS"
+    found = truerank.check({**rows, "new": [0.1, *new[1:]]}).conclusion
+    assert found.word == "HOLDS EXCEPT" and "large losses are more frequent than among these 20 topics" in found.reason
+
+
+def test_blank_scores_are_told_at_both_ends() -> None:
+    draw = random.Random(2)
+    true = [draw.betavariate(0.8, 1.2) for _ in range(60)]
+    both = [[min(1.0, max(0.0, one + draw.gauss(0, 0.15))) for one in true] for _ in "ab"]
+    worst = sorted(range(60), key=both[0].__getitem__)[:15]
+    rows: dict[str, list[object]] = {
+        "id": [*range(60)],
+        "a": [None if n in worst else x for n, x in enumerate(both[0])],
+        "b": both[1],
+    }
+    found = truerank.check(rows, system="a", baseline="b").conclusion
+    assert found.word != "HOLDS" and "With 0 for missing scores the difference is" in found.reason
+    left = [draw.sample(range(60), 6) for _ in "ab"]
+    some = {
+        name: [None if n in gone else min(1.0, x + lead) for n, x in enumerate(own)]
+        for name, own, gone, lead in zip("ab", both, left, (0.2, 0), strict=True)
+    }
+    assert truerank.check({"id": [*range(60)], **some}, system="a", baseline="b").conclusion.word == "HOLDS"
+    assert "any scores there would give" in truerank.check({"id": [*range(60)], **some}).conclusion.reason
+
+
+def test_a_system_that_reads_queries_is_not_accused_on_a_small_file() -> None:
+    docs, draw = [f"d{n}" for n in range(8)], random.Random(3)
+    rows = []
+    for n in range(12):
+        gold = docs[n % 8]
+        rest = [doc for doc in docs if doc != gold]
+        rows.append(
+            {
+                "question": f"how is thing {n} done",
+                "expected": [gold],
+                "new": [gold, *rest],
+                "old": [*draw.sample(rest, 7), gold],
+            }
+        )
+    assert truerank.check(rows, measure="RR").conclusion.word == "HOLDS"
+    fixed = [{**row, "new": docs} for row in rows]
+    assert "does not read the query" in truerank.check(fixed, measure="RR").answer("files").evidence or (
+        truerank.check(fixed, measure="RR").conclusion.word != "HOLDS"
+    )

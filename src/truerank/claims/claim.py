@@ -39,7 +39,7 @@ EFFECTS: Final[Mapping[Effect, str]] = {
     "unknown": "not known",
 }
 #: Differences that are smaller come from sums of floating numbers.
-_ROUNDING: Final = 1e-9
+ROUNDING: Final = 1e-9
 
 
 def fewest_changes(level: float) -> int:
@@ -146,20 +146,15 @@ class Claim:
         return 1 - (1 - self.confidence) / self.comparisons
 
     def too_few(self, differences: Floats) -> str:
-        """Says so where no two-sided test of signs can find a difference, as too few topics differ: 2 ** (1 - n) > α.
-
-        Differences that are all one say nothing of their chance, either.
-        """
+        """Says so where too few topics differ for a two-sided test of signs to find anything: 2 ** (1 - n) > α."""
         known, fewest = differences[~np.isnan(differences)], fewest_changes(self.level)
-        changed, noun = int((np.abs(known) > _ROUNDING).sum()), self.unit.removesuffix("s")
+        changed, noun = int((np.abs(known) > ROUNDING).sum()), self.unit.removesuffix("s")
         rule = f"with fewer than {fewest} no test of signs shows a difference"
         if len(known) < fewest:
             return f"{counted(len(known), noun)} {'is' if len(known) == 1 else 'are'} too few to tell: {rule}"
         if changed < fewest:
             return f"Only {changed} of {counted(len(known), noun)} differ: {rule}"
-        if np.ptp(known) > _ROUNDING:
-            return ""
-        return f"All {counted(len(known), noun)} differ by the same amount, which says nothing of chance"
+        return ""
 
     @cached_property
     def base(self) -> ClaimEstimate:
@@ -252,6 +247,9 @@ class Claim:
         known = differences[~np.isnan(differences)]
         found = difference_interval(known, np.zeros(len(known)), confidence=self.level)
         effect = effect_of(found.mean, found.low, found.high)
+        if len(known) and np.ptp(known) <= ROUNDING:
+            # An interval without width is none; that all differ in one direction is what a test of signs sees.
+            found = found._replace(low=None, high=None)
         if effect != "unknown" and self.too_few(known):
             effect = "not shown"
         return ClaimEstimate(label, found.mean, found.low, found.high, len(known), effect, measure=measure)
@@ -395,14 +393,14 @@ def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: R
                 f"without these {count:,d} {what} alone by {signed(test.change)}, without as many random ones {random}"
             )
     # Where only judgments of 0 leave, nothing moves but by rounding.
-    chances = [test.p for test in tests if test is not None and abs(test.change) > _ROUNDING]
+    chances = [test.p for test in tests if test is not None and abs(test.change) > ROUNDING]
     moved = any(p <= 1 - resampling.confidence for p in chances)
     # Where no other documents are like those, the change by topic is all that can be tested.
     if tests[1] is None:
         kept = np.array([(old[topic], value) for topic, value in new.items() if topic in old]).reshape(-1, 2)
         kept = kept[~np.isnan(kept).any(axis=1)]
         ends = difference_interval(kept[:, 1], kept[:, 0], confidence=claim.confidence)
-        changed = len(kept) and np.abs(kept[:, 1] - kept[:, 0]).max() > _ROUNDING
+        changed = len(kept) and np.abs(kept[:, 1] - kept[:, 0]).max() > ROUNDING
         if changed and ends.low is not None and ends.high is not None and not ends.low <= 0 <= ends.high:
             moved = True
             mean = signed(float((kept[:, 1] - kept[:, 0]).mean()))

@@ -14,7 +14,7 @@ import polars as pl
 import scipy
 
 from truerank.arrays import Flags, Floats, Ints
-from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signed
+from truerank.claims.claim import ROUNDING, Claim, ClaimEstimate, Effect, effect_of, signed
 from truerank.claims.file_questions import ended_with, first_lists, mean_shared
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.unjudged import KEYS
@@ -67,7 +67,7 @@ def chance_answer(claim: Claim) -> ClaimAnswer:
     shown = {"stands": "MORE THAN CHANCE", "not shown": "NOT SHOWN", "falls": "THE OTHER WAY ROUND"}
     word = shown.get(base.effect, "UNKNOWN")
     sentences = {
-        "stands": f"The interval {_ends(base)} is above 0.",
+        "stands": "All differ by the same amount." if base.low is None else f"The interval {_ends(base)} is above 0.",
         "not shown": f"{claim.too_few(claim.gaps) or f'The interval {_ends(base)} includes 0'}.",
         "falls": f"The difference is {base.figures()}: not in favour of {claim.system}.",
         "unknown": "There is no difference to test.",
@@ -95,6 +95,8 @@ def _losses(claim: Claim) -> str:
     with simulated errors.
     """
     known = claim.gaps[~np.isnan(claim.gaps)]
+    if np.ptp(known) <= ROUNDING:
+        return ""
     skew = float(scipy.stats.skew(known))
     error = _ONE_SIDED - skew * _PER_SKEW / math.sqrt(len(known))
     if skew > _TAIL or 2 * error <= _MOST_ERROR:
@@ -121,7 +123,7 @@ def smallest_shown(claim: Claim) -> float | None:
     """The smallest true difference that the corrected test would find with a power of 0.8; None where it is unknown."""
     found = claim.differences(claim.evaluation)
     known = found[~np.isnan(found)]
-    if len(known) < 2:
+    if len(known) < 2 or np.ptp(known) <= ROUNDING:
         return None
     return detectable_difference(len(known), float(known.std(ddof=1)), alpha=1 - claim.level, power=_POWER)
 
