@@ -663,3 +663,21 @@ def test_a_system_that_reads_queries_is_not_accused_on_a_small_file() -> None:
     assert "does not read the query" in truerank.check(fixed, measure="RR").answer("files").evidence or (
         truerank.check(fixed, measure="RR").conclusion.word != "HOLDS"
     )
+
+
+def test_what_only_people_know_is_a_key_of_the_settings(tmp_path: Path) -> None:
+    draw = random.Random(4)
+    scores = {name: [lead + draw.gauss(0.5, 0.1) for _ in range(40)] for name, lead in (("new", 0.2), ("old", 0))}
+    pl.DataFrame({"id": [*range(40)], **scores}).write_csv(tmp_path / "scores.csv")
+    found = truerank.check(tmp_path / "scores.csv", out=tmp_path / "out")
+    assert found.conclusion.word == "HOLDS"
+    assert "What only you know" in (tmp_path / "out/report.html").read_text()
+    settings = tmp_path / "check.yaml"
+    settings.write_text("paths: [scores.csv]\ntuned_on_questions: yes\nbest_of_several: no\njudge_saw_names: yes\n")
+    told = truerank.check(settings)
+    assert told.conclusion.word == "HOLDS EXCEPT"
+    assert "questions of the test were seen while a system was made" in told.conclusion.reason
+    assert "the judge saw the names" in told.conclusion.reason and "best of several" not in told.conclusion.reason
+    settings.write_text("paths: [scores.csv]\ntuned_on_questions: perhaps\n")
+    with pytest.raises(OptionError, match="tuned_on_questions"):
+        truerank.check(settings)

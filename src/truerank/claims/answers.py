@@ -100,8 +100,17 @@ def answered(
         answers["chance"] = _with_repairs(answers["chance"], claim, repairs, change)
     every = tuple(answers.get(each.name) or _unanswered(each) for each in plan)
     final = None if change is None else change.after
+    word = concluded(claim, change, every, given.known.told())
     return Check(
-        claim, claim.base, every, concluded(claim, change, every), plan, settings, material.test, repaired=final, **read
+        claim,
+        claim.base,
+        every,
+        word,
+        plan,
+        settings,
+        material.test,
+        repaired=final,
+        **read,
     )
 
 
@@ -156,8 +165,9 @@ def _of_scores(
     plan = _with_repeats(plan, answers["repeats"])
     every = tuple(answers.get(one.name) or _unanswered(one) for one in plan)
     final = None if change is None else change.after
+    word = concluded(claim, change, every, given.known.told())
     return Check(
-        claim, claim.base, every, concluded(claim, change, every), plan, settings, material.test, repaired=final,
+        claim, claim.base, every, word, plan, settings, material.test, repaired=final,
         readings=given.readings,
     )  # fmt: skip
 

@@ -28,7 +28,9 @@ _NAMED: Final = 2
 _FELL: Final = "The repair changes the difference by more than chance explains."
 
 
-def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
+def concluded(
+    claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimAnswer], told: Sequence[str] = ()
+) -> ClaimConclusion:
     """The conclusion on a claim. The word follows the difference of the repaired data.
 
     FILES AT FAULT: the files allow no comparison. DOES NOT HOLD: its interval is below 0. CANNOT TELL: it includes 0,
@@ -82,7 +84,7 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
         hidden = [answer.exception for answer in others if answer.plausible and answer.exception]
         hint = f"What could show it: {listed(hidden)}." if hidden else ""
         return conclusion("CANNOT TELL", f"{chance}, {by}.", f"{chance}.", (power, before, fell, hint))
-    exceptions = tuple(answer.exception for answer in answers if answer.objects)
+    exceptions = (*(answer.exception for answer in answers if answer.objects), *told)
     smaller = change is not None and change.moved and _is_smaller(claim.base, final)
     fell = fell if smaller else ""
     shown = f"{claim.system} is better than {claim.baseline} by {by}"
