@@ -126,7 +126,10 @@ def _decides(result: Check, answer: ClaimAnswer) -> bool:
 def _answered(result: Check) -> list[str]:
     """The answer in at most twelve lines: the claim, the word, what objects, and what settles it."""
     word = result.conclusion.word
-    reason = f"{word}: {result.conclusion.brief or _MEANINGS[word]}"
+    brief = result.conclusion.brief
+    # What is beside a lead is no reason for it.
+    meaning = _MEANINGS[word] if not brief or word in ("HOLDS", "HOLDS, SMALLER THAN CLAIMED") else ""
+    reason = " ".join(filter(None, (f"{word}:", meaning, brief)))
     lines = [_claimed(result), *textwrap.wrap(reason, _WIDTH, max_lines=_REASON, placeholder=" …")]
     objects = [answer for answer in result.answers if _decides(result, answer)]
     shown = objects[: _MOST_LINES - len(lines) - 3]
