@@ -230,15 +230,16 @@ def test_unjudged_documents_and_missing_topics_leave_a_claim_open() -> None:
     lacking = {**runs, "plain": {topic: held for topic, held in runs["plain"].items() if topic not in gone}}
     result = truerank.check(qrels=grades, run=lacking, system="good", baseline="plain")
     assert result.base is not None and result.base.effect == "stands"
-    # The difference that counts is over the topics that both runs have.
+    # Missing answers count 0; the difference over the topics that both runs have stands beside it.
     skipped = {name: {t: h for t, h in run.items() if t not in gone} for name, run in runs.items()}
     left = claim({t: g for t, g in grades.items() if t not in gone}, skipped).base
-    assert result.repaired is not None and result.repaired.value == pytest.approx(left.value)
-    assert result.conclusion.word != "HOLDS"
-    assert "that one of the runs lacks" in result.conclusion.reason
+    assert result.repaired is None and result.answer("files").estimates[0].value == pytest.approx(left.value)
+    assert result.conclusion.word == "HOLDS EXCEPT"
+    assert "except without the 10 topics that plain lacks" in result.conclusion.reason
+    assert f"plain lacks the difference is {left.figures()}" in result.conclusion.reason
 
 
-def test_a_run_that_lacks_topics_can_hide_a_claim() -> None:
+def test_missing_answers_count_0_unless_they_were_not_asked() -> None:
     grades, runs = collection(topics=30, lead=0.8)
     whole = claim(grades, runs)
     assert whole.base.effect == "stands"
@@ -247,7 +248,19 @@ def test_a_run_that_lacks_topics_can_hide_a_claim() -> None:
     without = {**runs, "good": {topic: held for topic, held in runs["good"].items() if topic not in middle}}
     result = truerank.check(qrels=grades, run=without, system="good", baseline="plain", comparisons=1)
     assert result.base is not None and result.base.effect != "stands"
-    assert (effects(result)["files"], result.conclusion.word) == ("appears", "HOLDS")
+    assert (effects(result)["files"], result.conclusion.word) == ("falls", "DOES NOT HOLD")
+    assert "Without the 10 topics that good lacks the difference is +" in result.conclusion.reason
+    skip, third = Scoring(missing="skip"), whole.evaluation.topics[::3]
+    thinned = {**runs, "good": {topic: held for topic, held in runs["good"].items() if topic not in third}}
+    result = truerank.check(qrels=grades, run=thinned, system="good", baseline="plain", scoring=skip)
+    assert result.conclusion.word == "HOLDS", result.conclusion.reason
+    # A system without answers for its hardest topics: no lead comes of leaving them out.
+    mean = whole.evaluation.of("plain", whole.measure)
+    worst = {whole.evaluation.topics[at] for at in np.argsort(mean)[:8]}
+    picked = {**runs, "good": {topic: held for topic, held in runs["good"].items() if topic not in worst}}
+    result = truerank.check(qrels=grades, run=picked, system="good", baseline="plain", scoring=skip)
+    assert "that good lacks topics that are harder than others" in result.conclusion.reason
+    assert result.conclusion.word in ("HOLDS EXCEPT", "CANNOT TELL")
 
 
 def test_other_conventions_of_the_claims_measure_are_named() -> None:
@@ -258,7 +271,7 @@ def test_other_conventions_of_the_claims_measure_are_named() -> None:
         for name, run in runs.items()
     }
     answer = truerank.check(qrels=grades, run=flat, baseline="plain", measures="nDCG@10").answer("policies")
-    ways = {name: f"nDCG@10, ties {name}, missing topics default" in answer.facts["turned"] for name in TIES}
+    ways = {name: f"nDCG@10, ties {name}" in answer.facts["turned"] for name in TIES}
     assert len(set(ways.values())) == 2
     # Named are the ways of breaking ties that turn it, and no other condition.
     assert answer.effect == "not shown"
@@ -588,3 +601,83 @@ def test_a_lead_that_wrong_judgments_make_is_not_shown_by_the_second_ones() -> N
     assert (unclear.answer("labels").word, unclear.answer("labels").effect) == ("CANNOT TELL", "unknown")
     asked = {one.question for one in truerank.check(qrels=judged, run={"a": by(truth, 1), "b": by(truth, 2)}).answers}
     assert "labels" not in asked
+
+
+def test_few_that_differ_are_no_lead_and_equal_differences_have_no_interval() -> None:
+    rows: dict[str, list[object]] = {"id": [f"q{n}" for n in range(100)], "old": [0.5] * 100}
+    for wins, word in ((4, "CANNOT TELL"), (5, "CANNOT TELL"), (6, "HOLDS")):
+        found = truerank.check({**rows, "new": [0.6 if n < wins else 0.5 for n in range(100)]})
+        assert found.conclusion.word == word, wins
+        assert (f"Only {wins} of 100 topics differ" in found.conclusion.reason) is (wins < 6)
+    found = truerank.check({**rows, "new": [0.6] * 100})
+    assert found.base is not None and (found.conclusion.word, found.base.low) == ("HOLDS", None)
+    assert "+0.100 score on 100 topics" in found.conclusion.reason
+
+
+def test_large_losses_of_few_topics_forbid_a_plain_word() -> None:
+    draw = random.Random(1)
+    new = [0.75 + draw.gauss(0, 0.03) for _ in range(20)]
+    rows: dict[str, list[object]] = {"id": [f"q{n}" for n in range(20)], "old": [0.5] * 20, "new": new}
+    assert truerank.check(rows).conclusion.word == "HOLDS"
+    found = truerank.check({**rows, "new": [0.1, *new[1:]]}).conclusion
+    assert found.word == "HOLDS EXCEPT" and "large losses are more frequent than among these 20 topics" in found.reason
+
+
+def test_blank_scores_are_told_at_both_ends() -> None:
+    draw = random.Random(2)
+    true = [draw.betavariate(0.8, 1.2) for _ in range(60)]
+    both = [[min(1.0, max(0.0, one + draw.gauss(0, 0.15))) for one in true] for _ in "ab"]
+    worst = sorted(range(60), key=both[0].__getitem__)[:15]
+    rows: dict[str, list[object]] = {
+        "id": [*range(60)],
+        "a": [None if n in worst else x for n, x in enumerate(both[0])],
+        "b": both[1],
+    }
+    found = truerank.check(rows, system="a", baseline="b").conclusion
+    assert found.word != "HOLDS" and "With 0 for missing scores the difference is" in found.reason
+    left = [draw.sample(range(60), 6) for _ in "ab"]
+    some = {
+        name: [None if n in gone else min(1.0, x + lead) for n, x in enumerate(own)]
+        for name, own, gone, lead in zip("ab", both, left, (0.2, 0), strict=True)
+    }
+    assert truerank.check({"id": [*range(60)], **some}, system="a", baseline="b").conclusion.word == "HOLDS"
+    assert "any scores there would give" in truerank.check({"id": [*range(60)], **some}).conclusion.reason
+
+
+def test_a_system_that_reads_queries_is_not_accused_on_a_small_file() -> None:
+    docs, draw = [f"d{n}" for n in range(8)], random.Random(3)
+    rows = []
+    for n in range(12):
+        gold = docs[n % 8]
+        rest = [doc for doc in docs if doc != gold]
+        rows.append(
+            {
+                "question": f"how is thing {n} done",
+                "expected": [gold],
+                "new": [gold, *rest],
+                "old": [*draw.sample(rest, 7), gold],
+            }
+        )
+    assert truerank.check(rows, measure="RR").conclusion.word == "HOLDS"
+    fixed = [{**row, "new": docs} for row in rows]
+    assert "does not read the query" in truerank.check(fixed, measure="RR").answer("files").evidence or (
+        truerank.check(fixed, measure="RR").conclusion.word != "HOLDS"
+    )
+
+
+def test_what_only_people_know_is_a_key_of_the_settings(tmp_path: Path) -> None:
+    draw = random.Random(4)
+    scores = {name: [lead + draw.gauss(0.5, 0.1) for _ in range(40)] for name, lead in (("new", 0.2), ("old", 0))}
+    pl.DataFrame({"id": [*range(40)], **scores}).write_csv(tmp_path / "scores.csv")
+    found = truerank.check(tmp_path / "scores.csv", out=tmp_path / "out")
+    assert found.conclusion.word == "HOLDS"
+    assert "What only you know" in (tmp_path / "out/report.html").read_text()
+    settings = tmp_path / "check.yaml"
+    settings.write_text("paths: [scores.csv]\ntuned_on_questions: yes\nbest_of_several: no\njudge_saw_names: yes\n")
+    told = truerank.check(settings)
+    assert told.conclusion.word == "HOLDS EXCEPT"
+    assert "questions of the test were seen while a system was made" in told.conclusion.reason
+    assert "the judge saw the names" in told.conclusion.reason and "best of several" not in told.conclusion.reason
+    settings.write_text("paths: [scores.csv]\ntuned_on_questions: perhaps\n")
+    with pytest.raises(OptionError, match="tuned_on_questions"):
+        truerank.check(settings)

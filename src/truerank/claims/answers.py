@@ -18,7 +18,7 @@ from truerank.claims.model_judgments import models_answer
 from truerank.claims.pools import pools_answer, with_trials
 from truerank.claims.questions import NAMES, PlannedQuestion, question
 from truerank.claims.results import LEFT_OUT, NOT_GIVEN, Check, ClaimAnswer, ClaimConclusion, SystemScore
-from truerank.claims.score_files import apart, pair_of_results, results_answer, without_zeros
+from truerank.claims.score_files import apart, missing_scores, pair_of_results, results_answer
 from truerank.claims.scoring_questions import (
     chance_answer,
     choice_answer,
@@ -100,8 +100,17 @@ def answered(
         answers["chance"] = _with_repairs(answers["chance"], claim, repairs, change)
     every = tuple(answers.get(each.name) or _unanswered(each) for each in plan)
     final = None if change is None else change.after
+    word = concluded(claim, change, every, given.known.told())
     return Check(
-        claim, claim.base, every, concluded(claim, change, every), plan, settings, material.test, repaired=final, **read
+        claim,
+        claim.base,
+        every,
+        word,
+        plan,
+        settings,
+        material.test,
+        repaired=final,
+        **read,
     )
 
 
@@ -129,7 +138,7 @@ def _of_scores(
         material.scores, given.scoring, names,
         comparisons=given.options.comparisons, confidence=given.resampling.confidence, unit=unit, measure=measure,
     )  # fmt: skip
-    whole, results, files = claim, pair_of_results(claim, given.readings), apart(claim)
+    results, files = pair_of_results(claim, given.readings), apart(claim)
     if results is not None and files is None:
         # Which split counts is a question of the two: other systems may lack it.
         claim = claim_of_scores(
@@ -137,7 +146,7 @@ def _of_scores(
             comparisons=claim.comparisons, confidence=given.resampling.confidence, unit="tasks",
         )  # fmt: skip
     if files is None:
-        files = without_zeros(claim, None if results is None else results_answer(claim, *results), whole)
+        files = missing_scores(claim) if results is None else results_answer(claim, *results)
     plan = tuple(_asked(one) if one.name == "chance" or (files and one.name == "files") else one for one in plan)
     if files is not None and files.word == "FILES AT FAULT":
         every = tuple(files if one.name == "files" else _unasked(one) for one in plan)
@@ -157,8 +166,9 @@ def _of_scores(
     plan = _with_repeats(plan, answers["repeats"])
     every = tuple(answers.get(one.name) or _unanswered(one) for one in plan)
     final = None if change is None else change.after
+    word = concluded(claim, change, every, given.known.told())
     return Check(
-        claim, claim.base, every, concluded(claim, change, every), plan, settings, material.test, repaired=final,
+        claim, claim.base, every, word, plan, settings, material.test, repaired=final,
         readings=given.readings,
     )  # fmt: skip
 
@@ -204,7 +214,7 @@ def _begun(given: Inquiry, material: ClaimMaterial) -> tuple[Claim | None, Claim
         if files.word != "FILES AT FAULT":
             raise
         return None, files
-    return claim, without_zeros(claim, files_answer(given, material, material.qrels, claim))
+    return claim, files_answer(given, material, material.qrels, claim)
 
 
 def _announced(name: str, seconds: float) -> str:

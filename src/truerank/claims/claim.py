@@ -23,6 +23,7 @@ from truerank.measures.rankings import has_topics
 from truerank.measures.scoring import evaluate
 from truerank.options import Resampling, Scoring
 from truerank.sources.qrels import QREL_SCHEMA
+from truerank.text.printable import counted
 
 #: What becomes of the claim under a condition.
 Effect = Literal["stands", "smaller", "not shown", "falls", "appears", "unknown"]
@@ -37,6 +38,8 @@ EFFECTS: Final[Mapping[Effect, str]] = {
     "appears": "appears",
     "unknown": "not known",
 }
+#: Differences that are smaller come from sums of floating numbers.
+ROUNDING: Final = 1e-9
 
 
 def fewest_changes(level: float) -> int:
@@ -142,16 +145,26 @@ class Claim:
         """The confidence of each interval, with Bonferroni's correction for the comparisons."""
         return 1 - (1 - self.confidence) / self.comparisons
 
-    def too_few(self, topics: int) -> str:
-        """Says so where no two-sided test of signs can find a difference on so many topics: 2 ** (1 - n) > α."""
-        fewest = fewest_changes(self.level)
-        few = f"{topics} {self.unit} are too few to tell: with fewer than {fewest} no test of signs shows a difference"
-        return few if topics < fewest else ""
+    def too_few(self, differences: Floats) -> str:
+        """Says so where too few topics differ for a two-sided test of signs to find anything: 2 ** (1 - n) > α."""
+        known, fewest = differences[~np.isnan(differences)], fewest_changes(self.level)
+        changed, noun = int((np.abs(known) > ROUNDING).sum()), self.unit.removesuffix("s")
+        rule = f"with fewer than {fewest} no test of signs shows a difference"
+        if len(known) < fewest:
+            return f"{counted(len(known), noun)} {'is' if len(known) == 1 else 'are'} too few to tell: {rule}"
+        if changed < fewest:
+            return f"Only {changed} of {counted(len(known), noun)} differ: {rule}"
+        return ""
 
     @cached_property
     def base(self) -> ClaimEstimate:
         """The difference as the data are."""
-        return self.estimate(self.differences(self.evaluation), "as the data are")
+        return self.estimate(self.gaps, "as the data are")
+
+    @cached_property
+    def gaps(self) -> Floats:
+        """The differences by topic as the data are."""
+        return self.differences(self.evaluation)
 
     def differences(self, evaluation: Evaluation) -> Floats:
         """The differences by topic, shape (topics,), positive where the system is better; NaN for skipped topics."""
@@ -234,7 +247,10 @@ class Claim:
         known = differences[~np.isnan(differences)]
         found = difference_interval(known, np.zeros(len(known)), confidence=self.level)
         effect = effect_of(found.mean, found.low, found.high)
-        if effect != "unknown" and self.too_few(len(known)):
+        if len(known) and np.ptp(known) <= ROUNDING:
+            # An interval without width is none; that all differ in one direction is what a test of signs sees.
+            found = found._replace(low=None, high=None)
+        if effect != "unknown" and self.too_few(known):
             effect = "not shown"
         return ClaimEstimate(label, found.mean, found.low, found.high, len(known), effect, measure=measure)
 
@@ -377,13 +393,16 @@ def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: R
             beside.append(
                 f"without these {count:,d} {what} alone by {signed(test.change)}, without as many random ones {random}"
             )
-    moved = any(test is not None and test.p <= 1 - resampling.confidence for test in tests)
+    # Where only judgments of 0 leave, nothing moves but by rounding.
+    chances = [test.p for test in tests if test is not None and abs(test.change) > ROUNDING]
+    moved = any(p <= 1 - resampling.confidence for p in chances)
     # Where no other documents are like those, the change by topic is all that can be tested.
     if tests[1] is None:
         kept = np.array([(old[topic], value) for topic, value in new.items() if topic in old]).reshape(-1, 2)
         kept = kept[~np.isnan(kept).any(axis=1)]
         ends = difference_interval(kept[:, 1], kept[:, 0], confidence=claim.confidence)
-        if ends.low is not None and ends.high is not None and not ends.low <= 0 <= ends.high:
+        changed = len(kept) and np.abs(kept[:, 1] - kept[:, 0]).max() > ROUNDING
+        if changed and ends.low is not None and ends.high is not None and not ends.low <= 0 <= ends.high:
             moved = True
             mean = signed(float((kept[:, 1] - kept[:, 0]).mean()))
             beside.append(f"on the {claim.unit} that are left by {mean} ({signed(ends.low)} to {signed(ends.high)})")

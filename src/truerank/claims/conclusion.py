@@ -16,7 +16,7 @@ from truerank.claims.claim import Claim, ClaimChange, ClaimEstimate, fewest_chan
 from truerank.claims.inquiry import Inquiry
 from truerank.claims.questions import question
 from truerank.claims.results import LEFT_OUT, NOT_GIVEN, ClaimAnswer, ClaimConclusion, ConclusionWord
-from truerank.claims.scoring_questions import smallest_shown
+from truerank.claims.scoring_questions import smallest_shown, spread_of
 from truerank.measures.floors import fixed_list
 from truerank.text.printable import counted, listed
 
@@ -28,7 +28,9 @@ _NAMED: Final = 2
 _FELL: Final = "The repair changes the difference by more than chance explains."
 
 
-def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
+def concluded(
+    claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimAnswer], told: Sequence[str] = ()
+) -> ClaimConclusion:
     """The conclusion on a claim. The word follows the difference of the repaired data.
 
     FILES AT FAULT: the files allow no comparison. DOES NOT HOLD: its interval is below 0. CANNOT TELL: it includes 0,
@@ -62,20 +64,27 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
     if final.effect == "falls" and not nothing:
         opposite = "The data show the opposite"
         return conclusion("DOES NOT HOLD", f"{opposite}: {by}.", f"{opposite}.", (before, fell))
-    few = nothing or _same(repaired) or ("" if final.effect == "stands" else repaired.too_few(final.topics))
+    few = nothing or _same(repaired)
+    if final.effect != "stands":
+        few = few or repaired.too_few(repaired.gaps)
+    elif claim.base.effect != "stands":
+        few = few or "Only the repair makes a lead"
     if few:
         as_it_is = "as the files are, it" if nothing else "the difference"
         return conclusion("CANNOT TELL", f"{few}; {as_it_is} is {by}.", f"{few}.", (before,))
     if final.effect != "stands":
         chance = "Chance can explain the difference"
         power = (
-            f"{final.topics} {claim.unit} would show a difference of {least:.3f} with a power of 80%." if least else ""
+            f"{final.topics} {claim.unit} reveal a true difference of about {least:.3f} "
+            f"({spread_of(least, final.topics)}) four times in five."
+            if least
+            else ""
         )
         others = (answer for answer in answers if answer.question not in _OF_THE_DATA)
         hidden = [answer.exception for answer in others if answer.plausible and answer.exception]
         hint = f"What could show it: {listed(hidden)}." if hidden else ""
         return conclusion("CANNOT TELL", f"{chance}, {by}.", f"{chance}.", (power, before, fell, hint))
-    exceptions = tuple(answer.exception for answer in answers if answer.objects)
+    exceptions = (*(answer.exception for answer in answers if answer.objects), *told)
     smaller = change is not None and change.moved and _is_smaller(claim.base, final)
     fell = fell if smaller else ""
     shown = f"{claim.system} is better than {claim.baseline} by {by}"

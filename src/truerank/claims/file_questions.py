@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import scipy
 
+from truerank.arrays import Floats
 from truerank.audits.collection.fit import judgment_fit
 from truerank.audits.collection.floors import shared_candidates
 from truerank.audits.collection.run_faults import Files, result_counts, run_faults
@@ -19,6 +20,7 @@ from truerank.claims.claim import Claim, ClaimEstimate, Repair, change_by
 from truerank.claims.inquiry import ClaimMaterial, Inquiry, refuse_other_version
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.unjudged import cutoff_of, judged_results
+from truerank.measures import difference_interval, evaluate
 from truerank.measures.floors import Floor, fixed_list
 from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.measures.null_rankers import NullRanker, null_rankers, random_order
@@ -34,6 +36,8 @@ _SAME_LISTS, _SAME_DOCUMENTS = 0.2, 0.5
 #: Of the topics on which a system differs from what it was made from, a good one is better on about two thirds.
 _BETTER, _HARDLY_EVER = 2 / 3, 0.1
 _CHANCE: Final = 0.001
+#: So seldom are the topics that a system lacks as much harder by chance.
+LUCK: Final = 0.05
 #: So many runs that share most first documents with the system are variants of it, among which it may be chosen.
 _VARIANTS, _SHARED = 8, 0.5
 
@@ -116,7 +120,6 @@ _WITHOUT: Final[Mapping[str, str]] = {
     "misplaced-judgments": "whose judgments belong to another topic",
     "misplaced-run": "with the results of another topic",
     "foreign-results": "whose results have ids that are not documents of the collection",
-    "lacking-topics": "that one of the runs lacks",
     "copied-topics": "that are copies of another one",
     "no-order": "whose results are in no order, as if ids and scores were of other rows",
     "other-numbers": "whose document ids are off by a fixed step",
@@ -133,7 +136,7 @@ _MISPLACED: Final[Mapping[str, str]] = {
 #: Notes that the answer says in any case.
 _SAID: Final = (
     "judgments-of-one-run", "repeated-pairs", "unjudged-topics", "unanswered-topics", "nearly-identical-runs",
-    "shared-lists",
+    "shared-lists", "lacking-topics",
 )  # fmt: skip
 #: Null rankers by what they rank; one that scores less is none to speak of.
 _FLOORS: Final = {
@@ -148,6 +151,8 @@ _UNJUDGED: Final = 0.01
 _DEPTH: Final = 10
 #: Of the first results of a run so many are documents, or it was made on others.
 _MANY: Final = 0.5
+#: To so many other topics each list is given, at most.
+_EXCHANGES: Final = 20
 
 
 def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: Claim | None) -> ClaimAnswer:
@@ -242,6 +247,26 @@ def _above(claim: Claim, null: NullRanker) -> ClaimEstimate:
     return claim.estimate(claim.evaluation.of(claim.system, claim.measure) - lowest, "above the floor")
 
 
+def reads_queries(claim: Claim, name: str) -> bool:
+    """Whether a run scores more than its own lists do, each given to other topics, by more than chance."""
+    run = claim.runs[name].select("topic_id", "doc_id", "rank", "score")
+    topics = sorted(frozenset(run["topic_id"]) & frozenset(claim.evaluation.topics))
+    steps = range(1, min(len(topics), _EXCHANGES + 1))
+    moved = {
+        f"{step}": run.with_columns(
+            pl.col("topic_id").replace_strict(topics, topics[step:] + topics[:step], default=None)
+        ).drop_nulls("topic_id")
+        for step in steps
+    }
+    if not moved:
+        return False
+    found = evaluate(claim.qrels, moved, claim.measure, claim.scoring)
+    others: Floats = np.nanmean(found.values[:, 0], axis=0)
+    own = claim.evaluation.of(name, claim.measure)
+    apart = difference_interval(own[known := ~np.isnan(own)], others[known], confidence=claim.confidence)
+    return apart.low is not None and apart.low > 0
+
+
 def _allowed_for(
     claim: Claim, answer: ClaimAnswer, faults: tuple[RunFault, ...], given: Inquiry, null: NullRanker
 ) -> ClaimAnswer:
@@ -250,7 +275,8 @@ def _allowed_for(
     touched = [fault for fault in own if fault.weight == "topics"]
     exceptions = tuple(_exceptions(claim, own))
     floor = null.floor.mean or 0.0
-    if not lower_is_better(claim.measure) and floor >= _LOW and _above(claim, null).effect != "stands":
+    low = not lower_is_better(claim.measure) and floor >= _LOW and _above(claim, null).effect != "stands"
+    if low and not (null.of == "collection" and reads_queries(claim, claim.system)):
         exceptions += ((f"that {_FLOORS[null.of]} scores as much, as far as chance lets see", claim.base),)
     effect, estimates, repair = claim.base.effect, [row for _, row in exceptions if row is not claim.base], None
     remarks = [fault.reason for fault in own if fault.kind in _SAID]
@@ -284,7 +310,7 @@ def _allowed_for(
 def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str, ClaimEstimate]]:
     """Faults that nothing repairs, where the claim changes without what they touch."""
     for fault in faults:
-        if fault.kind == "fixed-list":
+        if fault.kind == "fixed-list" and not reads_queries(claim, fault.run):
             yield f"that {fault.run} does not read the query", claim.base
         if fault.kind == "short-lists" and claim.base.effect == "stands":
             row, size = _as_deep(claim, fault), claim.base.value
@@ -294,13 +320,27 @@ def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str,
                 yield f"beyond the results where the lists of {fault.run} end", row
         if fault.exception and claim.base.effect == "stands":
             yield from _doubted(claim, fault)
+        skipped = fault.kind == "lacking-topics" and claim.scoring.missing == "skip"
+        if skipped and harder(claim, fault.run, fault.topics):
+            yield f"that {fault.run} lacks topics that are harder than others", claim.base
+
+
+def harder(claim: Claim, name: str, topics: Collection[str]) -> bool:
+    """Whether the other system does worse on the topics that one lacks than on its others, by more than chance."""
+    other = claim.baseline if name == claim.system else claim.system
+    scores = claim.evaluation.of(other, claim.measure) * (-1 if lower_is_better(claim.measure) else 1)
+    within = np.array([topic in topics for topic in claim.evaluation.topics])
+    parts = [scores[mask & ~np.isnan(scores)] for mask in (within, ~within)]
+    return all(map(len, parts)) and bool(scipy.stats.mannwhitneyu(*parts, alternative="less").pvalue <= LUCK)
 
 
 def _beside(claim: Claim, fault: RunFault) -> ClaimEstimate | None:
     """What is told beside the difference in any case: with lists of one length, or without topics that failed."""
     if fault.kind == "short-lists":
         return _as_deep(claim, fault)
-    if fault.kind != "failed-topics" or (left := claim.repaired((Repair("", fault.topics),))) is None:
+    if fault.kind not in ("failed-topics", "lacking-topics"):
+        return None
+    if (left := claim.repaired((Repair("", fault.topics),))) is None:
         return None
     return replace(left.base, label=fault.exception)
 

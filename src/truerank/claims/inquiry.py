@@ -14,7 +14,7 @@ from typing import Any, Final
 import polars as pl
 
 from truerank.audits.collection.run_faults import HARDLY
-from truerank.claims.options import ClaimOptions, ClaimSources
+from truerank.claims.options import ClaimKnowledge, ClaimOptions, ClaimSources
 from truerank.errors import InputError, OptionError
 from truerank.loading import load_yaml, text_file
 from truerank.measures.repeats import repeat_files, run_files
@@ -32,7 +32,7 @@ from truerank.sources.sample import sample_folder
 
 #: In place of a file: the embedded sample; a folder of this name is ./sample.
 SAMPLE_NAME: Final = "sample"
-_GROUPS: Final = ("sources", "options", "judged", "encoding", "resampling", "scoring")
+_GROUPS: Final = ("sources", "options", "judged", "encoding", "resampling", "scoring", "known")
 #: Fields that name files, perhaps after NAME=.
 _PATHS: Final = frozenset(
     ("test", "qrels", "run", "tried", "train", "docs", "previous", "metadata", "variants", "cache", "out")
@@ -61,6 +61,7 @@ class Inquiry:
     resampling: Resampling = Resampling(resamples=1_000)
     scoring: Scoring = Scoring()
     out: str | Path | None = None
+    known: ClaimKnowledge = ClaimKnowledge()
     paths: tuple[Any, ...] = ()
     opened: Opened | None = None
     named: ClaimSources | None = None
@@ -79,7 +80,7 @@ class Inquiry:
         """What the manifest says of the options; sources stand among its inputs."""
         encoding = replace(self.encoding, cache=None)
         chosen = {name: getattr(self.sources, name) for name in ("system", "baseline", "judged_by")}
-        groups = ("options", "resampling", "scoring")
+        groups = ("options", "resampling", "scoring", "known")
         return {**chosen, **{name: getattr(self, name) for name in groups}, "encoding": encoding}
 
     def inputs(self) -> tuple[Input, ...]:

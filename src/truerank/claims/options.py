@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
+from truerank.errors import OptionError
 from truerank.options import Columns, Flag, Options, Range
 
 _SEVERAL = Flag(metavar="SRC", reads=list[str])
@@ -88,3 +89,43 @@ class ClaimOptions(Options):
     select: Annotated[tuple[str, ...], Flag(metavar="QUESTION", reads=list[str], commas=True, rare=True)] = ()
     ignore: Annotated[tuple[str, ...], Flag(metavar="QUESTION", reads=list[str], commas=True, rare=True)] = ()
     dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class ClaimKnowledge(Options):
+    """What no data show and somebody knows: keys of check.yaml, each yes or no. A yes forbids a plain HOLDS.
+
+    Attributes:
+        labels_from_one_system: the labels, or the expected answers, were written from one system's output.
+        judge_saw_names: whoever judged saw which system a result was of.
+        questions_from_one_retriever: the questions were made with, or chosen by, one of the systems.
+        tuned_on_questions: questions of the test were looked at while a system was made.
+        best_of_several: the system is the best of several tries on these questions.
+    """
+
+    labels_from_one_system: bool | None = None
+    judge_saw_names: bool | None = None
+    questions_from_one_retriever: bool | None = None
+    tuned_on_questions: bool | None = None
+    best_of_several: bool | None = None
+
+    def __post_init__(self) -> None:
+        for name in KNOWN:
+            if not isinstance(value := getattr(self, name), bool | None):
+                raise OptionError(name, f"'{value}' is neither yes nor no", "write yes or no")
+        super().__post_init__()
+
+    def told(self) -> tuple[str, ...]:
+        """What a yes says against a claim."""
+        return tuple(text for name, text in _KNOWN.items() if getattr(self, name))
+
+
+_KNOWN: Final = {
+    "labels_from_one_system": "that the labels were written from one system's output",
+    "judge_saw_names": "that the judge saw the names of the systems",
+    "questions_from_one_retriever": "that the questions were made with one of the systems",
+    "tuned_on_questions": "that questions of the test were seen while a system was made",
+    "best_of_several": "that the system is the best of several tries on these questions",
+}
+#: The keys of check.yaml, by name.
+KNOWN: Final = tuple(_KNOWN)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect, signed
+from truerank.claims.options import KNOWN
 from truerank.claims.questions import Question, question
 from truerank.claims.results import Check, ClaimAnswer, ConclusionWord, SystemScore
 from truerank.claims.steps import AUDITS
@@ -125,7 +126,10 @@ def _decides(result: Check, answer: ClaimAnswer) -> bool:
 def _answered(result: Check) -> list[str]:
     """The answer in at most twelve lines: the claim, the word, what objects, and what settles it."""
     word = result.conclusion.word
-    reason = f"{word}: {result.conclusion.brief or _MEANINGS[word]}"
+    brief = result.conclusion.brief
+    # What is beside a lead is no reason for it.
+    meaning = _MEANINGS[word] if not brief or word in ("HOLDS", "HOLDS, SMALLER THAN CLAIMED") else ""
+    reason = " ".join(filter(None, (f"{word}:", meaning, brief)))
     lines = [_claimed(result), *textwrap.wrap(reason, _WIDTH, max_lines=_REASON, placeholder=" …")]
     objects = [answer for answer in result.answers if _decides(result, answer)]
     shown = objects[: _MOST_LINES - len(lines) - 3]
@@ -143,6 +147,7 @@ def _answered(result: Check) -> list[str]:
     asked = [one for one in result.plan if not one.answerable]
     if asked:
         named = ", ".join(f"{question(one.name).subject} ({_flags(one.needs) or '--ignore'})" for one in asked)
+        named += ", what only you know (check.yaml)" * bool(_unanswered(result))
         lines.append(textwrap.shorten(f"Not asked: {named}", _WIDTH, placeholder=" … (-v)"))
     if len(shown) < len(objects):
         others = ", ".join(question(one.question).subject for one in objects[len(shown) :])
@@ -311,10 +316,17 @@ def _statements(result: Check) -> Iterator[Table]:
     open_ones = [(title, answer.possible) for title, answer in named if answer.possible]
     unknown = result.conclusion.unknown
     asked = [(title, _flags(answer.settles)) for title, answer in named if answer.question in unknown]
+    if keys := _unanswered(result):
+        asked.append(("What only you know", f"Answer yes or no in check.yaml: {', '.join(keys)}."))
     titles = ("Found.", "Cannot be excluded by these data.", "Not asked.")
     for title, rows in zip(titles, (found, open_ones, asked), strict=True):
         if rows:
             yield Table(title, (Column("Question"), Column("")), tuple(rows))
+
+
+def _unanswered(result: Check) -> list[str]:
+    """The keys of check.yaml for what no data show, as far as nobody answered them."""
+    return [key for key in KNOWN if result.claim is not None and key not in result.settings]
 
 
 def _scores(result: Check) -> Mapping[str, Any]:

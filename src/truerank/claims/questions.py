@@ -150,7 +150,7 @@ QUESTIONS: Final = (
     ),
     Question(
         "policies", "Measure and conventions",
-        "measure and conventions", _CLAIM, "every measure, order of ties and rule for missing topics",
+        "measure and conventions", _CLAIM, "every measure and order of ties",
         lambda sources, _: 1.0 + _pair(sources) / _CONVENED,
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Are scores what they seem? Splits, scales, copies, main scores that contradict their files, zeros of failures."""
+"""Are scores what they seem? Splits, scales, copies, zeros, main scores that contradict their files, topics apart."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+import scipy
 
 from truerank.arrays import Floats
-from truerank.claims.claim import Claim, Repair
+from truerank.claims.claim import Claim, Repair, signed
+from truerank.claims.file_questions import LUCK, harder
 from truerank.claims.results import ClaimAnswer
-from truerank.measures.grammar import lower_is_better
-from truerank.measures.topic_lists import TopicLists
-from truerank.measures.zeros import lone_zeros, zeros_in_a_row
 from truerank.sources.golden_rows import first_names
 from truerank.sources.mteb_results import one_score_each
 from truerank.sources.recognition import Reading
-from truerank.text.identifiers import natural
 from truerank.text.printable import counted, listed
 
 #: Tasks of a split that a sentence names.
@@ -46,6 +44,47 @@ def apart(claim: Claim) -> ClaimAnswer | None:
         "files", "FILES AT FAULT", reason, "unknown",
         "Fix this first: until then, no figure of this comparison means anything.",
         settles=f"Give scores of the same {claim.unit}, with the same ids.",
+    )  # fmt: skip
+
+
+def missing_scores(claim: Claim) -> ClaimAnswer | None:
+    """The answer where topics lack the score of one system: what they are as 0, and at the ends of the measure."""
+    scores = {name: claim.evaluation.of(name, claim.measure) for name in (claim.system, claim.baseline)}
+    system, baseline = scores.values()
+    lacks = {
+        claim.system: np.isnan(system) & ~np.isnan(baseline),
+        claim.baseline: np.isnan(baseline) & ~np.isnan(system),
+    }
+    counts = {name: int(own.sum()) for name, own in lacks.items()}
+    if not any(counts.values()):
+        return None
+    known, either = np.concatenate([system, baseline]), ~np.isnan(system) | ~np.isnan(baseline)
+    low, high = (0.0, 1.0) if np.nanmin(known) >= 0 and np.nanmax(known) <= 1 else (np.nanmin(known), np.nanmax(known))
+
+    def filled(of_system: float, of_baseline: float) -> Floats:
+        pair = np.where(np.isnan(system), of_system, system) - np.where(np.isnan(baseline), of_baseline, baseline)
+        return np.where(either, pair, np.nan)
+
+    zero = claim.estimate(filled(low, low), f"with {low:g} for missing scores")
+    worst, best = (float(np.nanmean(filled(*ends))) for ends in ((low, high), (high, low)))
+    whose = [
+        f"{counted(count, claim.unit.removesuffix('s'))} without a score of {name}"
+        for name, count in counts.items()
+        if count
+    ]
+    said = f"{zero.label[0].upper()}{zero.label[1:]} the difference is {zero.figures()}"
+    text = f"{listed(whose)}: left out. {said}; any scores there would give {signed(worst)} to {signed(best)}."
+    # Where both lack some by chance, zeros only add noise.
+    chance = scipy.stats.binomtest(counts[claim.system], sum(counts.values())).pvalue
+    apart = (zero.value or 0.0) <= 0 or (chance <= LUCK and zero.effect != "stands")
+    lacking = {topic for topic, own in zip(claim.evaluation.topics, lacks[claim.system], strict=True) if own}
+    hard = bool(lacking) and harder(claim, claim.system, lacking)
+    exceptions = [zero.label] * apart + [f"that {claim.system} lacks {claim.unit} that are harder than others"] * hard
+    weak = claim.base.effect == "stands" and bool(exceptions)
+    return ClaimAnswer(
+        "files", "FAULTS", text, claim.base.effect, f"{said}.",
+        settles="Give the missing scores, or 0 where a system failed.", estimates=(zero,), remark=text,
+        exception=" and ".join(exceptions), plausible=weak,
     )  # fmt: skip
 
 
@@ -82,6 +121,9 @@ def results_answer(claim: Claim, cells: pl.DataFrame, others: pl.DataFrame) -> C
         f"The main score of {name} on {_tasks(own)} is no measure of its file ({own['place'][0]})."
         for name, own in _by_system(unlike)
     ]
+    # A mean over many questions is hardly 0.
+    zero = both.filter((pl.col("score") == 0) & (pl.col("score").max().over("task") > 0))
+    faults += [f"{name} has exactly 0 on {_tasks(own)}, as where it failed." for name, own in _by_system(zero)]
     touched = pl.concat([twice, unlike])["task"].n_unique()
     facts = {"faults": faults, "touched": touched}
     remedy = "Write all scores on one scale." if len(scales) else "Evaluate these tasks again." if touched else ""
@@ -98,7 +140,7 @@ def results_answer(claim: Claim, cells: pl.DataFrame, others: pl.DataFrame) -> C
     if len(unlike):
         answer = replace(answer, repair=Repair(f"without {_tasks(unlike)}", frozenset(unlike["task"])))
     # One model may have made both results: these tasks then say that there is no difference.
-    doubted = pl.concat([twice.select("task"), lent.select("task")])
+    doubted = pl.concat([twice.select("task"), lent.select("task"), zero.select("task")])
     label = f"without {_tasks(doubted)}"
     left = claim.repaired((Repair(label, frozenset(doubted["task"])),)) if len(doubted) else None
     if left is None:
@@ -110,90 +152,6 @@ def results_answer(claim: Claim, cells: pl.DataFrame, others: pl.DataFrame) -> C
         answer, estimates=(row,), consequence=consequence, remark=f"{' '.join(faults)} {consequence} {splits}",
         exception=label if weak else "", plausible=weak,
     )  # fmt: skip
-
-
-def _zeros_of_failures(claim: Claim) -> dict[str, tuple[str, ...]]:
-    """By system, the topics for which it has scores of exactly 0 that look like those of a failure."""
-    names, scores = list(claim.evaluation.runs), claim.evaluation.values[:, 0]
-    found = dict[str, tuple[str, ...]]()
-    if lower_is_better(claim.measure):
-        return found
-    for number, name in enumerate(names):
-        if not (scores[number] == 0).any():
-            continue
-        others = np.delete(scores, number, axis=0)
-        with np.errstate(invalid="ignore"):
-            known = (~np.isnan(others)).sum(axis=0)
-            usual: Floats = np.where(known > 0, np.nansum(others, axis=0) / np.maximum(known, 1), np.nan)
-        answered, zero = _in_order(claim, name), np.zeros(len(usual), np.bool_)
-        for order in (answered, sorted(answered, key=lambda place: natural(claim.evaluation.topics[place]))):
-            zero[order] |= zeros_in_a_row(scores[number, order], usual[order])
-        if claim.unit == "tasks":  # a topic with few relevant documents may well have 0
-            zero[answered] |= lone_zeros(scores[number, answered], usual[answered])
-        if zero.any():
-            found[name] = tuple(claim.evaluation.topics[place] for place in answered if zero[place])
-    return found
-
-
-def _in_order(claim: Claim, name: str) -> list[int]:
-    """The places of the topics that a system answers, in the order in which it has them."""
-    places = {topic: place for place, topic in enumerate(claim.evaluation.topics)}
-    own = TopicLists(claim.runs[name]).topics if claim.runs else places
-    return [places[topic] for topic in own if topic in places]
-
-
-def without_zeros(claim: Claim, answer: ClaimAnswer | None, every: Claim | None = None) -> ClaimAnswer | None:
-    """The answer about the files with what scores of 0 that look like failures do to the difference.
-
-    Args:
-        claim: the claim.
-        answer: what was found before; None where nothing was asked.
-        every: the claim with the scores of all systems, where it has those of two only.
-    """
-    if answer is not None and answer.word == "FILES AT FAULT":
-        return answer
-    if answer is not None and answer.repair is not None:
-        claim = claim.repaired((answer.repair,)) or claim
-    # What is named by its results needs no second name.
-    faults = answer.facts.get("faults", ()) if answer is not None and claim.runs else ()
-    failed = [one for one in faults if one["kind"] == "failed-topics"]
-    named = frozenset((one["run"], topic) for one in failed for topic in one["topics"])
-    every_zero = _zeros_of_failures(every or claim).items()
-    zeros = {name: rest for name, own in every_zero if (rest := tuple(one for one in own if (name, one) not in named))}
-    if not zeros:
-        return answer
-    noun = claim.unit.removesuffix("s")
-    parts = [
-        f"{name} has exactly 0 on {len(own):,d} {noun}{'s' * (len(own) != 1)} ({first_names(own)}), where its other "
-        "scores let expect more."
-        for name, own in zeros.items()
-    ]
-    text = f"{' '.join(parts)} A failure, or a job that stopped, is often written as 0."
-    remedy = f"Evaluate {listed(list(zeros))} on these {claim.unit} again, or leave them out."
-    if answer is None:
-        answer = ClaimAnswer("files", "AS THEY SEEM", "", claim.base.effect, "")
-    topics = frozenset(topic for name in (claim.system, claim.baseline) for topic in zeros.get(name, ()))
-    left = claim.repaired((Repair("", topics),)) if topics else None
-    label = f"without {len(topics):,d} {noun}{'s' * (len(topics) != 1)} with scores of 0 that look like failures"
-    row = None if left is None else replace(left.base, label=label)
-    said = "" if row is None else f"Without these {claim.unit} the difference is {row.figures()}."
-    weak, stands = row is not None and row.effect != claim.base.effect, claim.base.effect == "stands"
-    answer = replace(
-        answer, word="FAULTS", evidence=f"{text} {answer.evidence}".strip(),
-        settles=f"{remedy} {answer.settles}".strip(),
-        consequence=said or answer.consequence, remark=" ".join(filter(None, (text, said, answer.remark))),
-        facts={**answer.facts, "zeros": {name: list(own) for name, own in zeros.items()}},
-        estimates=(*answer.estimates, *([] if row is None else [row])),
-    )  # fmt: skip
-    if row is None or row.value is None or claim.base.value is None:
-        return answer
-    if claim.base.effect == "falls" and weak:
-        return replace(answer, word="FILES AT FAULT", evidence=f"{text} {said}", effect="unknown")
-    if stands and weak:
-        exception = " and ".join(part for part in (label, answer.exception) if part)
-        return replace(answer, exception=exception, plausible=True)
-    smaller = stands and row.high is not None and row.high < claim.base.value and answer.effect == "stands"
-    return replace(answer, effect="smaller") if smaller else answer
 
 
 def _lent(cells: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:

@@ -14,22 +14,21 @@ import polars as pl
 import scipy
 
 from truerank.arrays import Flags, Floats, Ints
-from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signed
+from truerank.claims.claim import ROUNDING, Claim, ClaimEstimate, Effect, effect_of, signed
 from truerank.claims.file_questions import ended_with, first_lists, mean_shared
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.unjudged import KEYS
 from truerank.core.plain import plain
 from truerank.errors import OptionError
-from truerank.measures import Evaluation, Significance, compare_evaluations, detectable_difference, evaluate
+from truerank.measures import Significance, compare_evaluations, detectable_difference, evaluate
 from truerank.measures.conventions import ConventionRange, convention_range
 from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.measures.repeats import repeated_difference, scores_of_table
 from truerank.measures.selection import chosen_lead
-from truerank.options import Missing, Resampling, Scoring, Ties
+from truerank.options import Resampling, Ties
 from truerank.text.printable import listed
 
 _TIES: Final[tuple[Ties, ...]] = ("trec_eval", "ascending", "rank")
-_MISSING: Final[tuple[Missing, ...]] = ("default", "skip")
 #: The power with which a difference is called one that could have been shown.
 _POWER: Final = 0.8
 #: How far below what can be shown a difference may be, so that the number of topics for it is worth naming.
@@ -40,6 +39,13 @@ _NAMED: Final = 4
 _LUCK: Final = 0.05
 #: Seeds of one system share more than this part of what others share.
 _STRANGE: Final = 0.5
+
+
+#: The chance that t calls a difference shown that is none, on one side; what skewness adds to it, over the root of the
+#: number of topics, at the 97.5% quantile of the normal distribution; and above which error no plain HOLDS is said.
+_ONE_SIDED, _PER_SKEW, _MOST_ERROR = 0.025, 0.0845, 0.08
+#: By chance alone, samples without a tail are seldom more skewed.
+_TAIL: Final = -1.0
 
 
 def chance_answer(claim: Claim) -> ClaimAnswer:
@@ -61,12 +67,13 @@ def chance_answer(claim: Claim) -> ClaimAnswer:
     shown = {"stands": "MORE THAN CHANCE", "not shown": "NOT SHOWN", "falls": "THE OTHER WAY ROUND"}
     word = shown.get(base.effect, "UNKNOWN")
     sentences = {
-        "stands": f"The interval {_ends(base)} is above 0.",
-        "not shown": f"{claim.too_few(base.topics) or f'The interval {_ends(base)} includes 0'}.",
+        "stands": "All differ by the same amount." if base.low is None else f"The interval {_ends(base)} is above 0.",
+        "not shown": f"{claim.too_few(claim.gaps) or f'The interval {_ends(base)} includes 0'}.",
         "falls": f"The difference is {base.figures()}: not in favour of {claim.system}.",
         "unknown": "There is no difference to test.",
     }
     settles = "" if base.effect == "stands" or not least else _more_topics(claim, least)
+    tail = _losses(claim) if base.effect == "stands" else ""
     return ClaimAnswer(
         "chance",
         word,
@@ -75,8 +82,28 @@ def chance_answer(claim: Claim) -> ClaimAnswer:
         sentences[base.effect],
         (base,),
         settles,
-        exception="chance",
+        exception=tail or "chance",
+        plausible=bool(tail),
         facts={**facts, "detectable": least},
+    )
+
+
+def _losses(claim: Claim) -> str:
+    """Says so where few large losses make Student's t call more than so many differences shown that are none.
+
+    Source: the first term of the Edgeworth expansion of t (Hall 1992, section 2.3), which `docs/methods.md` compares
+    with simulated errors.
+    """
+    known = claim.gaps[~np.isnan(claim.gaps)]
+    if np.ptp(known) <= ROUNDING:
+        return ""
+    skew = float(scipy.stats.skew(known))
+    error = _ONE_SIDED - skew * _PER_SKEW / math.sqrt(len(known))
+    if skew > _TAIL or 2 * error <= _MOST_ERROR:
+        return ""
+    return (
+        f"where large losses are more frequent than among these {len(known)} {claim.unit} (skewness {skew:.1f}): with "
+        f"such tails the test errs in about {2 * error:.0%} and not 5%"
     )
 
 
@@ -96,9 +123,15 @@ def smallest_shown(claim: Claim) -> float | None:
     """The smallest true difference that the corrected test would find with a power of 0.8; None where it is unknown."""
     found = claim.differences(claim.evaluation)
     known = found[~np.isnan(found)]
-    if len(known) < 2:
+    if len(known) < 2 or np.ptp(known) <= ROUNDING:
         return None
     return detectable_difference(len(known), float(known.std(ddof=1)), alpha=1 - claim.level, power=_POWER)
+
+
+def spread_of(least: float, topics: int) -> str:
+    """Between which ends a smallest difference lies in nine cases of ten, as its spread is that of so many topics."""
+    ends = (least * math.sqrt((topics - 1) / scipy.special.chdtri(topics - 1, tail)) for tail in (0.05, 0.95))
+    return " to ".join(f"{one:.3f}" for one in ends)
 
 
 def _ends(one: ClaimEstimate) -> str:
@@ -372,26 +405,23 @@ def _copied(claim: Claim, again: pl.DataFrame, differing: int) -> str:
 
 
 def policies_answer(claim: Claim, measures: str) -> ClaimAnswer:
-    """(h) The claim under every measure, order of ties and rule for missing topics."""
+    """(h) The claim under every measure and order of ties."""
     main: list[ClaimEstimate] = []
     every: list[tuple[ClaimEstimate, str]] = []
     names = dict.fromkeys((claim.measure, *(str(one) for one in parse_measures(measures))))
     for ties in _TIES:
-        found: Evaluation | None = None
-        for missing in _MISSING:
-            scoring = Scoring(ties=ties, missing=missing, depth=claim.scoring.depth, rel=claim.scoring.rel)
-            # Where no topic is missing, no rule for missing ones changes a score.
-            if found is None or any(found.missing.values()):
-                found = claim.scored(measure=" ".join(names), scoring=scoring)
-            for name in found.averaged:
-                one = claim.estimate(claim.differences_by(found, name), f"by {name}", measure=name)
-                every.append((one, f"{name}, ties {ties}, missing topics {missing}"))
-                if (ties, missing) == (claim.scoring.ties, claim.scoring.missing):
-                    main.append(one)
+        found = claim.scored(measure=" ".join(names), scoring=replace(claim.scoring, ties=ties))
+        for name in found.averaged:
+            one = claim.estimate(claim.differences_by(found, name), f"by {name}", measure=name)
+            every.append((one, f"{name}, ties {ties}"))
+            if ties == claim.scoring.ties:
+                main.append(one)
     over = None
     if claim.runs and not claim.equivalent:
         pair = claim.pair
-        over = convention_range(claim.qrels, pair[claim.system], pair[claim.baseline], claim.measure, claim.scoring.rel)
+        counted = [topic for topic, gap in zip(claim.evaluation.topics, claim.gaps, strict=True) if not math.isnan(gap)]
+        qrels = claim.qrels.filter(pl.col("topic_id").is_in(counted))
+        over = convention_range(qrels, pair[claim.system], pair[claim.baseline], claim.measure, claim.scoring.rel)
     return _policies(claim, tuple(main), every, over, _beyond_lists(claim, every))
 
 
@@ -424,8 +454,8 @@ def _policies(
     values = [row.value for row, _ in own if row.value is not None]
     spread = f"is {signed(min(values))} to {signed(max(values))}" if values else "has no value"
     evidence = (
-        f"{len(every)} combinations tried: {len(main)} measures, {len(_TIES)} orders of ties, {len(_MISSING)} rules "
-        f"for missing topics. By {claim.measure} the difference {spread}."
+        f"{len(every)} combinations tried: {len(main)} measures, {len(_TIES)} orders of ties. By {claim.measure} the "
+        f"difference {spread}."
     )
     base = claim.base.effect
     effect: Effect = base
@@ -475,13 +505,9 @@ def _by(claim: Claim, policies: Sequence[str]) -> str:
     others = [name.partition(",")[0] for name in policies if not name.startswith(f"{claim.measure},")]
     own = [name.partition(", ")[2] for name in policies if name.startswith(f"{claim.measure},")]
     names = list(dict.fromkeys(others))
-    # Where ties alone turn it, every rule for missing topics does; and the other way round.
-    ties = [ties for ties in _TIES if all(f"ties {ties}, missing topics {rule}" in own for rule in _MISSING)]
-    rules = [rule for rule in _MISSING if all(f"ties {ties}, missing topics {rule}" in own for ties in _TIES)]
-    if len(own) == len(_TIES) * len(_MISSING):
+    ties = [f"ties broken by {way}" for way in _TIES if f"ties {way}" in own]
+    if len(ties) == len(_TIES):
         names.insert(0, claim.measure)
     elif own:
-        ways = [f"ties broken by {way}" for way in ties if len(ties) < len(_TIES)]
-        ways += [f"missing topics {rule}" for rule in rules if len(rules) < len(_MISSING)]
-        names.insert(0, f"{claim.measure} with {' or '.join(ways or own[:1])}")
+        names.insert(0, f"{claim.measure} with {' or '.join(ties or own[:1])}")
     return f"by {', '.join(names[:_NAMED])}{' and others' if len(names) > _NAMED else ''}"

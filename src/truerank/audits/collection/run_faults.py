@@ -16,7 +16,7 @@ from truerank.measures.run_faults import RunFault, score_faults
 from truerank.measures.topic_lists import TopicLists
 from truerank.text.identifiers import likely_cause, natural
 from truerank.text.normalising import spoken
-from truerank.text.printable import and_more
+from truerank.text.printable import and_more, counted
 
 #: A topic has no results of this collection where fewer of its first results are documents.
 _HALF: Final = 0.5
@@ -267,9 +267,10 @@ def _lacking(files: Files) -> Iterable[RunFault]:
         lacking = own[other] - own[name] - files.empty.get(name, frozenset())
         if lacking and own[name]:
             yield RunFault(
-                "lacking-topics", name, "topics", lacking,
+                "lacking-topics", name, "doubt", lacking,
                 f"{name} has no results for {len(lacking):,d} of the {len(own[other]):,d} judged topics of {other}.",
-                "Complete the run, or compare on the topics that both have.",
+                "Complete the run; if these topics were not asked, say so: `missing` skip.",
+                exception=f"without the {counted(len(lacking), 'topic')} that {name} lacks",
             )  # fmt: skip
     neither = judged.difference(*own.values(), *(files.empty.get(name, ()) for name in files.pair))
     if neither and any(own.values()):
