@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 import scipy
 
-from truerank.arrays import Floats
+from truerank.audits.collection.crossings import FEWEST, natural, stretch
 from truerank.audits.collection.documents import Spool
-from truerank.audits.collection.fit import FEWEST, Fit, bm25, natural
+from truerank.audits.collection.fit import Fit, bm25
 from truerank.audits.collection.texts import plain_words
 from truerank.records import Document
 
@@ -185,11 +185,3 @@ def _even(found: Sequence[_Three], most: float) -> bool:
     signs = [np.sign(left - right) for left, right in shares]
     times, of = signs.count(1), signs.count(1) + signs.count(-1)
     return abs(fits) <= _SIDES * most and bool(scipy.stats.binomtest(times, max(1, of)).pvalue > _UNLIKE)
-
-
-def stretch(values: Floats) -> tuple[float, int, int]:
-    """The largest sum of values next to each other, where it starts, and the place after its end."""
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    gains = sums - np.minimum.accumulate(sums)
-    end = int(gains.argmax())
-    return float(gains[end]), int(sums[: end + 1].argmin()), end

@@ -9,9 +9,9 @@ from typing import Final, TypeAlias
 import numpy as np
 import scipy
 
-from truerank.audits.collection.displacement import STEPS, moved, stretch
+from truerank.audits.collection.crossings import FEWEST, stretch
+from truerank.audits.collection.displacement import STEPS, moved
 from truerank.audits.collection.documents import Spool
-from truerank.audits.collection.fit import FEWEST
 from truerank.audits.collection.instances import Instances, instances
 from truerank.audits.collection.texts import plain_words
 from truerank.records import Document
