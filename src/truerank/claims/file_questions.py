@@ -106,7 +106,7 @@ _MISPLACED: Final[Mapping[str, str]] = {
 }
 #: Notes that the answer says in any case.
 _SAID: Final = (
-    "judgments-of-one-run", "repeated-pairs", "unjudged-topics", "unanswered-topics", "nearly-identical-runs",
+    "repeated-pairs", "unjudged-topics", "unanswered-topics", "nearly-identical-runs",
     "shared-lists", "lacking-topics",
 )  # fmt: skip
 #: Null rankers by what they rank; one that scores less is none to speak of.

@@ -29,7 +29,7 @@ _MIRROR: Final = 2
 _STEPS, _FAR = (-1, 1, -2, 2), 40
 #: What topics of a block fit the others more, in all, which is so many times what chance shows; so many fit them more,
 #: and so many times as many as fit them less.
-_GAIN, _TIMES, _BLOCK, _AGAINST = 1.0, 1.25, 4, 4
+_GAIN, _TIMES, _BLOCK, _AGAINST = 1.0, 2.0, 4, 4
 _NUMBER: Final = re.compile(r"(.*?)(\d{1,15})")
 
 
@@ -67,7 +67,6 @@ class Shift(NamedTuple):
             "file": f"{there} in the file of topics",
             "run": f"{there} in the order of the run",
             "number as place": f"the topic whose place among the topics the id counts{here}",
-            "order of both": f"the topic at the same place among the topics{here}",
         }
         return by[self.order]
 
@@ -79,7 +78,7 @@ def laid(frame: pl.DataFrame, topics: Sequence[str], documents: pl.Enum) -> scip
         for key, kind in (("topic_id", pl.Enum(topics)), ("doc_id", documents))
     )
     known = (topic >= 0) & (doc >= 0)
-    entries = frame["gain"].to_numpy()[known], (topic[known], doc[known])
+    entries = frame["gain"].cast(pl.Float64).to_numpy()[known], (topic[known], doc[known])
     return scipy.sparse.csr_matrix(entries, shape=(len(topics), len(documents.categories)))
 
 
@@ -160,7 +159,6 @@ class Crossing(NamedTuple):
             if name == "order of ids" or list(columns) != ids:
                 orders[name] = [at.get(one, np.nan) for one in self.rows], [at[one] for one in columns]
         orders["number as place"] = [number(one) - 1 for one in self.rows], count
-        orders["order of both"] = np.arange(len(self.rows)), count
         return {name: (np.array(at, float), np.array(to, float)) for name, (at, to) in orders.items()}
 
 
@@ -183,7 +181,7 @@ def shifted(crossing: Crossing) -> Shift | None:
     here, best, tried = crossing.by(own), None, 0
     for name, (at, to) in crossing.orders().items():
         steps = to[entries.col] - at[entries.row]
-        near = np.abs(steps) <= (1 if name in ("number as place", "order of both") else np.inf)
+        near = np.abs(steps) <= (1 if name == "number as place" else np.inf)
         each, which = np.unique(steps[near], return_inverse=True)
         sums = np.bincount(which, entries.data[near])
         for place in np.argsort(-sums)[:3]:

@@ -34,8 +34,6 @@ from truerank.measures.topic_lists import TopicLists
 _DEEP, _TOPICS, _OF_TOPIC = 100, 1000, 20
 #: Down to a depth, most results are judged; above a few ranks grades have no order.
 _MOST_JUDGED, _SHALLOWEST = 0.75, 5
-#: Places that are looked at before all: most runs have unjudged results among them.
-_FIRST: Final = 50
 #: Characters of a document that are read.
 _READ: Final = 20_000
 #: Random draws that can reach the level.
@@ -306,17 +304,11 @@ def ranked(qrels: pl.DataFrame, run: TopicLists) -> pl.DataFrame:
     Further down, and beside the run, what was judged was chosen: documents without relevance because some run had them
     far up, relevant ones from anywhere. Their ranks say how they were chosen, not how the grades are meant.
     """
-    results = run.on(qrels["topic_id"].unique())
-    for looked_at in (_FIRST, len(results)):
-        first = results.first(looked_at)
-        judged = first.join(qrels, on=["topic_id", "doc_id"], maintain_order="left")
-        size = int(first["place"].max() or 0)  # type: ignore[arg-type]
-        some, every = (
-            np.bincount(rows["place"].to_numpy(), minlength=size + 1)[1:].cumsum() for rows in (judged, first)
-        )
-        below = np.flatnonzero(some / every < _MOST_JUDGED)
-        if len(below) or len(first) == len(results):
-            break
+    first = run.on(qrels["topic_id"].unique()).first(_DEEP)
+    judged = first.join(qrels, on=["topic_id", "doc_id"], maintain_order="left")
+    size = int(first["place"].max() or 0)  # type: ignore[arg-type]
+    some, every = (np.bincount(rows["place"].to_numpy(), minlength=size + 1)[1:].cumsum() for rows in (judged, first))
+    below = np.flatnonzero(some / every < _MOST_JUDGED)
     depth = int(below[0]) if len(below) else size
     whole = judged.filter(pl.col("place") <= (depth if depth >= _SHALLOWEST else 0))
     return whole.select("topic_id", "relevance", (1 / (1 + pl.col("place")).log(2)).alias("fit"))

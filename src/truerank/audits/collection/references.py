@@ -79,7 +79,7 @@ _DEPTH: Final = 10
 _RUN_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "odd-scores": ("rising-scores", "constant-scores", "constant-ranks"),
     "odd-origin": ("no-order", "other-numbers", "other-index", "misplaced-run", "lost-documents", "failed-topics"),
-    "judgments-in-run": ("judgments-in-sight", "judgments-of-one-run"),
+    "judgments-in-run": ("judgments-in-sight",),
 }
 
 

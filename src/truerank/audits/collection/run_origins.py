@@ -29,8 +29,8 @@ _HIGH: Final = 10
 #: How many times larger the odds of relevance may be before the first irrelevant result than after it.
 _CLIFF: Final = 8.0
 _CLIFF_TOPICS, _CLIFF_RELEVANT = 15, 3
-#: More relevant documents that are first than good runs manage. Lists are short where so few of a topic are expected.
-_PERFECT, _EXPECTED, _SHALLOWEST = 30, 5, 3
+#: The highest results of others, that end a list which is written worst first.
+_SHALLOWEST: Final = 3
 #: Where a list has an order, what is good stands so much further up on average.
 _UPPER: Final = 0.1
 #: A mean is not one of no order where it is so many of its errors away; errors that tell the two apart.
@@ -68,8 +68,6 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
         every = np.sort(np.concatenate([marked[each]["pair"].to_numpy() for each in others]))
         every = every[np.diff(every, prepend=-1) > 0]  # `np.unique` is ten times as slow
         own = own.with_columns(shared=pl.col("pair").is_in(pl.lit(every).implode()))  # `np.isin` takes far longer
-        asked = pairs.filter(pl.col("topic").is_in(own["topic"].unique().implode()))
-        found += _made_of(name, own, every, asked, numbers.shape[1])
         found += _order(
             name, numbers.beside(_ranked(files.judged_lists[name])), [marked[each] for each in others], pairs
         )
@@ -145,10 +143,11 @@ def _cliff(name: str, own: pl.DataFrame, relevant: pl.DataFrame) -> Iterable[Run
     many = relevant.group_by("topic_id").len().filter(pl.col("len") >= _CLIFF_RELEVANT)
     lists = own.join(many, on="topic_id").sort("topic_id", "place").group_by("topic_id", maintain_order=True)
     rows = lists.agg("relevant", pl.col("len").first()).select("relevant", "len").iter_rows()
-    counts = np.array([_around_first_irrelevant(*row) for row in rows if any(row[0])], np.float64).reshape(-1, 4)
+    # A list no longer than what is relevant may end before any step.
+    known = [_around_first_irrelevant(*row) for row in rows if any(row[0]) and len(row[0]) > row[1]]
+    counts = np.array(known, np.float64).reshape(-1, 4)
     if len(counts) < _CLIFF_TOPICS:
         return
-
     sums = counts.sum(axis=0)
     lead, ends, after, no = sums + 0.5
     low = np.log(lead / ends) - np.log(after / no) - 2 * np.sqrt((1 / sums[sums > 0]).sum())
@@ -178,39 +177,6 @@ def _around_first_irrelevant(flags: Sequence[bool], relevant: int) -> tuple[int,
         return lead, 0, 0, 0
     after = flags[lead + 1 : lead + 1 + min(5, relevant - lead)]
     return lead, 1, sum(after), len(after) - sum(after)
-
-
-def _made_of(name: str, own: pl.DataFrame, others: Ints, relevant: pl.DataFrame, shown: int) -> Iterable[RunFault]:
-    """Relevant documents that are all in one run's lists, as if chosen from these, and that others lack.
-
-    A run that finds so many in the lower half of its lists misses some, too. Where all are exactly its first results,
-    on more topics than good runs manage, that is told and doubts nothing.
-
-    Args:
-        own: its results.
-        others: pairs of all others.
-        relevant: pairs of topic and document.
-        shown: the documents in all lists.
-    """
-    many, lacking = len(relevant), int((~relevant["pair"].is_in(pl.Series(others).implode())).sum())
-    length, wanted = pl.len().over("topic"), pl.col("relevant").sum().over("topic")
-    found = own.with_columns(length=length, wanted=wanted).filter("relevant")
-    if len(found) < many or many < _RELEVANT or 2 * lacking < many:
-        return
-    late = int((2 * found["place"] > found["length"]).filter(found["length"] > _SHALLOWEST).sum())
-    few = many <= _EXPECTED * relevant["topic"].n_unique()
-    chosen = few and late >= _RELEVANT and 2 * int(found["length"].max() or 0) < shown  # type: ignore[arg-type]
-    first = many > _PERFECT and bool((found["place"] <= found["wanted"]).all())
-    if not chosen and not first:
-        return
-    where = f"{late:,d} of them in the lower half of its lists" if chosen else "before all others"
-    yield RunFault(
-        "judgments-of-one-run", name, "doubt" if chosen else "note", frozenset(),
-        f"All {many:,d} relevant documents are among the results of {name}, {where}, and {lacking:,d} in no other "
-        f"list: were they chosen from what {name} returned?",
-        f"Find out how the judgments were made; judge documents that {name} does not return, too.",
-        exception=f"that all relevant documents are among {name}'s results, as if chosen from them" if chosen else "",
-    )  # fmt: skip
 
 
 # -- in no order, of other topics, on another index ------------------------------------------------------------------
@@ -444,19 +410,17 @@ def _lost(name: str, lists: Mapping[str, pl.DataFrame], numbers: _Numbers) -> It
 def _failed(beside: _Beside, own: pl.DataFrame, every: Ints, numbers: _Numbers) -> Iterable[RunFault]:
     """Topics with results that fit them no better than any topic, apart from all others of the run.
 
-    How many results other runs have, too, differs by topic. Where most topics have many, some have hardly any, and
-    fewer have what chance gives. Tested is whether more have that than a density which falls by the root of the
-    number allows, from 0 to half of what is usual: a failure of some topics is a peak there with nothing behind it.
+    How many results other runs have, too, differs by topic; fewer have what chance gives than something above it.
+    Tested is whether more have that than a density which falls by the root of the number allows, from 0 to half of what
+    is usual: a failure of some topics is a peak there with nothing behind it.
     """
-    width = numbers.shape[1]
-    of_topic, of_document = np.divmod(every, width)
-    often = np.bincount(of_document, minlength=width)[own["pair"].to_numpy() % width]
-    columns = pl.len().alias("size"), pl.col("shared").sum(), pl.col("often").sum()
-    lists = own.with_columns(often=often).group_by("topic", "topic_id").agg(*columns)
-    shown_of = np.bincount(of_topic, minlength=numbers.shape[0])
-    lists = lists.filter((pl.col("size") >= _TOPICS) & pl.Series(shown_of[lists["topic"].to_numpy()] > 0))
-    size, met, of = (lists[column].to_numpy().astype(np.float64) for column in ("size", "shared", "often"))
-    theirs = shown_of[lists["topic"].to_numpy()]
+    name, width = beside.name, numbers.shape[1]
+    often = np.bincount(every % width, minlength=width)[own["pair"].to_numpy() % width]
+    lists = own.with_columns(often=often).group_by("topic", "topic_id").agg(pl.len(), pl.col("shared", "often").sum())
+    shown = np.bincount(every // width, minlength=numbers.shape[0])
+    lists = lists.filter((pl.col("len") >= _TOPICS) & pl.Series(shown[lists["topic"].to_numpy()] > 0))
+    size, met, of = lists.select("len", "shared", "often").to_numpy().astype(np.float64).T
+    theirs = shown[lists["topic"].to_numpy()]
     chance = (of - met) * theirs / np.maximum(1, len(every) - theirs)
     least, most = chance + 3 * np.sqrt(chance), np.minimum(size, theirs)
     low = met <= least
@@ -465,23 +429,21 @@ def _failed(beside: _Beside, own: pl.DataFrame, every: Ints, numbers: _Numbers) 
     half = chance + np.median(((met - chance) / most)[~low]) / 2 * most
     # Where the two are too near, a topic says nothing.
     near = (low | (met <= half)) & (2 * least <= half)
-    share = ((np.floor(least) + 1) / (np.floor(half) + 1))[near]
     peak = int((low & near).sum())
-    if peak < _TOPICS or scipy.special.bdtrc(peak - 1, near.sum(), np.sqrt(share.mean())) > _CHANCE:
+    share = ((np.floor(least) + 1) / (np.floor(half) + 1))[near]
+    topics = lists.filter(low)["topic_id"].sort().to_list()
+    if peak < _TOPICS or scipy.special.bdtrc(peak - 1, near.sum(), share.mean() ** 0.5) > _CHANCE:
         return
-    topics = lists.filter(low)["topic_id"].sort()
-    # Of two runs that differ, the one that meets the judgments is right.
-    if not beside.worse(topics):
-        return
-    few, many = (met[which].sum() / size[which].sum() for which in (low, ~low))
-    yield RunFault(
-        "failed-topics", beside.name, "doubt", frozenset(topics),
-        f"For {len(topics):,d} of {len(lists):,d} topics the results of {beside.name} fit no topic: other runs have "
-        f"{few:.0%} of them, as chance explains, and {many:.0%} of those for the other topics; nor do they meet the "
-        "judgments, which results of other runs do.",
-        f"Find out why {beside.name} failed for these topics, and make it anew there: {and_more(topics.to_list(), 5)}.",
-        exception=f"without the {len(topics):,d} topics for which the results of {beside.name} fit no topic",
-    )  # fmt: skip
+    if beside.worse(topics):
+        yield RunFault(
+            "failed-topics", name, "doubt", frozenset(topics),
+            f"For {len(topics):,d} of {len(lists):,d} topics the results of {name} fit no topic: other runs have "
+            f"{met[low].sum() / size[low].sum():.0%} of them, as chance explains, and "
+            f"{met[~low].sum() / size[~low].sum():.0%} of those for the other topics; nor do they meet the judgments, "
+            "which results of other runs do.",
+            f"Find out why {name} failed for these topics, and make it anew there: {and_more(topics, 5)}.",
+            exception=f"without the {len(topics):,d} topics for which the results of {name} fit no topic",
+        )  # fmt: skip
 
 
 def _of_topics(kind: str, beside: _Beside, rows: Ints, reason: str, remedy: str) -> RunFault:

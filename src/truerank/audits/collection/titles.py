@@ -49,11 +49,11 @@ class Titles:
 
     def instances(self) -> Iterator[Instances]:
         """Titles of neighbours, or of other documents altogether."""
-        titles, texts, at = dict[str, str](), dict[str | int, str](), dict[str, int]()
+        titles, texts, at = dict[str, str](), dict[int, str](), dict[str, int]()
         for place, doc_id, title, body in self._kept:
             if title and body and doc_id not in at:
                 titles[doc_id], at[doc_id] = title, place
-                texts[place] = texts[doc_id] = body
+                texts[place] = body
         words = {one: frozenset(plain_words(title)) for one, title in titles.items()}
         held = {place: frozenset(plain_words(texts[place])) for place in at.values()}
         near = any(_beside(words, held, at, step) >= FEWEST for step in STEPS)
