@@ -206,7 +206,9 @@ def _worded(relevant: pl.DataFrame, topics: Mapping[str, str], texts: Texts, see
 
 def _placed(crossing: Crossing, relevant: pl.DataFrame, results: pl.DataFrame, seed: int) -> Fit:
     """The answer by the fit of each topic's relevant documents to the results of each topic."""
-    if not crossing.values.nnz and len(crossing.rows) >= FEWEST:
+    if len(crossing.rows) < FEWEST:
+        return Fit("not asked", f"{len(crossing.rows)} topics with relevant documents are too few.")
+    if not crossing.values.nnz:
         return Fit("unrelated", "No relevant document that was looked for is among the results.", whole=True)
     # What topics share says nothing of them; nor does what no topic's results hold.
     mine = relevant.with_columns(gain=1.0)

@@ -108,7 +108,7 @@ def moved_topics(first: pl.DataFrame, second: pl.DataFrame, rel: int, whom: str)
     if (shift := shifted(crossing)) is None:
         return ""
     own, others = (int(crossing.by(leads).sum()) for leads in (crossing.own, shift.leads))
-    if others <= missed:
+    if others <= own + missed:
         return ""
     return (
         f"topic ids have moved: of {len(model):,} documents called relevant, {whom} call {own:,} so for the same "
