@@ -37,8 +37,8 @@ _UPPER: Final = 0.1
 _SURE, _SMALL, _SMALL_RELEVANT = 3.1, 0.02, 0.06
 #: Results that are those of another topic: so many, and so many times as many as of the own one.
 _OTHER, _FAR = 3, 4
-#: A run whose own topics lie certainly below that place, of topics by its results, fits none.
-_NO_FIT: Final = 0.7
+#: A run whose own topics lie certainly below that place, of topics by so many results or more, fits none.
+_NO_FIT, _ENOUGH = 0.65, 200
 #: Of two runs, one is wrong where it meets the judgments so much less.
 _WORSE: Final = 0.5
 #: Offsets of numbered documents that are tried.
@@ -182,9 +182,8 @@ def _around_first_irrelevant(flags: Sequence[bool], relevant: int) -> tuple[int,
 # -- in no order, of other topics, on another index ------------------------------------------------------------------
 
 
-def _depths(lists: pl.DataFrame, which: pl.Series) -> tuple[float, float, int]:
-    """Of some pairs in a run's lists the mean depth, from 0 to 1, its error were there no order, and their topics."""
-    there = lists.filter(pl.col("pair").is_in(which.implode()))
+def _depth(there: pl.DataFrame) -> tuple[float, float, int]:
+    """Of some results the mean depth in their lists, from 0 to 1, its error were there no order, and their topics."""
     if not len(there):
         return 0.0, 1.0, 0
     depth = there.select((pl.col("place") - 0.5) / pl.col("size")).to_numpy()
@@ -197,13 +196,15 @@ def _order(name: str, own: pl.DataFrame, others: Sequence[pl.DataFrame], relevan
     A weak run has in its lists what others rank high, and not in their upper part. It counts only where its lists hold
     at least half of it, and are long.
     """
-    lists = own.with_columns(pl.len().over("topic").alias("size"))
-    highest, good = (
-        pl.concat([each.filter(pl.col("place") <= depth)["pair"] for each in others])
-        for depth in (_SHALLOWEST, _RESULTS)
+    sizes = own.group_by("topic").agg(pl.len().alias("size")).filter(pl.col("size") >= _TOPICS)
+    high = [
+        pl.concat([each.filter(pl.col("place") <= to)["pair"] for each in others]) for to in (_SHALLOWEST, _RESULTS)
+    ]
+    # Few of all results are looked at, or this would take longer than all else.
+    highest, good, wanted = (
+        own.filter(pl.col("pair").is_in(which.implode())).join(sizes, on="topic") for which in (*high, relevant["pair"])
     )
-    several = lists.filter(pl.col("size") >= _TOPICS)
-    seen = [_depths(several, which) for which in (highest, relevant["pair"])]
+    seen = [_depth(highest), _depth(wanted)]
     if all(depth >= 0.5 + max(_UPPER, _SURE * error) and topics >= _RELEVANT for depth, error, topics in seen):
         yield RunFault(
             "no-order", name, "fault", frozenset(),
@@ -212,9 +213,9 @@ def _order(name: str, own: pl.DataFrame, others: Sequence[pl.DataFrame], relevan
             f"Write the lists of {name} best first, with scores that fall from rank to rank.",
         )  # fmt: skip
         return
-    held = pl.col("pair").is_in(good.implode()).sum().over("topic")
-    long = lists.filter((pl.col("size") >= 2 * _RESULTS) & (held >= _RESULTS / 2) & (2 * held <= pl.col("size")))
-    unlike, (depth, error, topics) = _depths(long, good), _depths(long, relevant["pair"])
+    long = (pl.col("size") >= 2 * _RESULTS) & (pl.len() >= _RESULTS / 2) & (2 * pl.len() <= pl.col("size"))
+    good = good.filter(long.over("topic"))
+    unlike, (depth, error, topics) = _depth(good), _depth(wanted.join(good, on="topic", how="semi"))
     middle = all(abs(one[0] - 0.5) <= _SURE * one[1] for one in (unlike, (depth, error)))
     if middle and unlike[1] <= _SMALL and error <= _SMALL_RELEVANT and topics >= _RELEVANT:
         yield RunFault(
@@ -337,7 +338,7 @@ def _no_topic(
         return
     mean, error = float(crossing.kept(rows).places().mean()), (12 * len(rows)) ** -0.5
     theirs = pl.DataFrame({"pair": every}).with_columns(relevant=pl.col("pair").is_in(pairs["pair"].implode()))
-    if mean > 0.5 + _SURE * error or mean + _SURE * error > _NO_FIT:
+    if beside.sizes.sum() < _ENOUGH or mean > 0.5 + _SURE * error or mean + _SURE * error > _NO_FIT:
         return
     if _meets(own, pairs, numbers) or not _meets(theirs, pairs, numbers):
         return
@@ -381,12 +382,12 @@ def _offset(name: str, own: pl.DataFrame, every: Ints, relevant: pl.DataFrame, n
 
 
 def _lost(name: str, lists: Mapping[str, pl.DataFrame], numbers: _Numbers) -> Iterable[RunFault]:
-    """Documents that two others return for many topics and the run for none, though it shares most of what they do.
+    """Documents that most others, two at least, return for many topics and the run for none, though it shares the rest.
 
     What one other run returns often may be what only it does.
     """
     own, others = lists[name], [rows["pair"] for other, rows in lists.items() if other != name]
-    alike = pl.concat(others).value_counts().filter(pl.col("count") > 1)["pair"]
+    alike = pl.concat(others).value_counts().filter(pl.col("count") > max(1, len(others) / 2))["pair"]
     asked = pl.DataFrame({"pair": alike, "document": alike % numbers.shape[1], "topic": alike // numbers.shape[1]})
     asked = asked.filter(pl.col("topic").is_in(own["topic"].unique().implode()))
     shown = pl.col("document").is_in((own["pair"] % numbers.shape[1]).unique().implode())
