@@ -119,8 +119,6 @@ _WITHOUT: Final[Mapping[str, str]] = {
     "misplaced-run": "with the results of another topic",
     "foreign-results": "whose results have ids that are not documents of the collection",
     "copied-topics": "that are copies of another one",
-    "no-order": "whose results are in no order, as if ids and scores were of other rows",
-    "other-numbers": "whose document ids are off by a fixed step",
     "rising-scores": "whose scores contradict their ranks",
     "constant-scores": "whose scores are all the same",
     "constant-ranks": "whose ranks are all the same",
