@@ -63,7 +63,7 @@ def moved(judgments: Grades) -> Grades:
 FAULTY = {
     "wrong way round": model(lambda t, d, g: 1 - noisy(t, d, g)),
     "not shown to agree": model(lambda *_: 0.2),
-    "the topic just after it": moved(model(noisy)),
+    "the topic whose number is 1 higher": moved(model(noisy)),
 }
 
 

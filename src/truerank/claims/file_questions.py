@@ -121,8 +121,6 @@ _WITHOUT: Final[Mapping[str, str]] = {
     "misplaced-run": "with the results of another topic",
     "foreign-results": "whose results have ids that are not documents of the collection",
     "copied-topics": "that are copies of another one",
-    "no-order": "whose results are in no order, as if ids and scores were of other rows",
-    "other-numbers": "whose document ids are off by a fixed step",
     "rising-scores": "whose scores contradict their ranks",
     "constant-scores": "whose scores are all the same",
     "constant-ranks": "whose ranks are all the same",
@@ -135,7 +133,7 @@ _MISPLACED: Final[Mapping[str, str]] = {
 }
 #: Notes that the answer says in any case.
 _SAID: Final = (
-    "judgments-of-one-run", "repeated-pairs", "unjudged-topics", "unanswered-topics", "nearly-identical-runs",
+    "repeated-pairs", "unjudged-topics", "unanswered-topics", "nearly-identical-runs",
     "shared-lists", "lacking-topics",
 )  # fmt: skip
 #: Null rankers by what they rank; one that scores less is none to speak of.
@@ -365,7 +363,7 @@ def _doubted(claim: Claim, fault: RunFault) -> Iterable[tuple[str, ClaimEstimate
     """What a run shows of how it was made, where the claim is not shown without what that touches."""
     if not fault.topics and not fault.documents:
         # A baseline that knows the judgments speaks for the system.
-        if fault.run == claim.system or fault.kind == "rows-of-another-run":
+        if fault.run == claim.system or fault.kind in ("lost-documents", "other-index"):
             yield fault.exception, claim.base
         return
     left = claim.repaired((Repair(fault.exception, fault.topics, fault.documents),))
@@ -443,7 +441,7 @@ def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:
             cause = likely_cause(unknown.filter(~unknown.is_in(shown.implode())), shown)
         yield RunFault(
             "misplaced-judgments", "", "fault" if whole else "topics", frozenset() if whole else astray,
-            f"The judgments {_MISPLACED['shifted' if fit.told else fit.word]}{cause}: {fit.evidence}",
+            f"The judgments {_MISPLACED[fit.word]}{cause}: {fit.evidence}",
             "Give judgments and topics of one collection, with the same ids, and grades that rise with relevance.",
         )  # fmt: skip
     for each in fit.sources if fit.word == "fits" else ():

@@ -1,8 +1,8 @@
 """Propose: whether texts moved among documents: judged documents fit their topics better by a neighbour's text.
 
 Neighbours are often alike, so that judgments fit far better than by chance also where every document has the text of
-the next one. Asked is whether a neighbour's text fits better than the own one, in the order of the source or of the
-numbers in ids, from some document to some other. On either side of a text that moved, at the own place and as far on,
+the next one. Asked is whether a neighbour's text fits better than the own one, in the order of the source,
+from some document to some other. On either side of a text that moved, at the own place and as far on,
 are two texts that are as much like it, and fit as well. Documents that are pieces, as questions and answers, have the
 pieces of the same whole on one side.
 """
@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 import scipy
 
-from truerank.arrays import Floats
+from truerank.audits.collection.crossings import FEWEST, stretch
 from truerank.audits.collection.documents import Spool
-from truerank.audits.collection.fit import FEWEST, Fit, bm25, natural
+from truerank.audits.collection.fit import Fit, bm25
 from truerank.audits.collection.texts import plain_words
 from truerank.records import Document
 
@@ -45,30 +45,21 @@ class Neighbours:
         chosen = self.relevant.sort("topic_id", "doc_id").unique("doc_id", maintain_order=True)
         self.pairs = chosen.sample(min(_PAIRS, len(chosen)), seed=seed)
         self.wanted = frozenset(self.pairs["doc_id"])
-        self.numbered = {_by(doc, step) for doc in self.wanted for step in range(-_REACH, _REACH + 1)}
         self._last = deque[tuple[int, str, str]](maxlen=_REACH)
         self._count = self._left = 0
         self.kept = Spool()
 
     def add(self, document: Document) -> None:
         """Takes the next document."""
-        doc_id = document.doc_id
-        self._last.append((self._count, doc_id, document.text[:_READ]))
+        self._last.append((self._count, document.doc_id, document.text[:_READ]))
         self._count += 1
-        if doc_id in self.wanted:
+        if document.doc_id in self.wanted:
             self._left = _REACH + 1
-        if self._left > 0 or doc_id in self.numbered:
+        if self._left > 0:
             for row in self._last:
                 self.kept.add(*row)
             self._last.clear()
         self._left -= 1
-
-
-def _by(doc_id: str, step: int) -> str:
-    """The id whose number is so many higher; empty for none."""
-    stem, number, _ = natural(doc_id)
-    digits = len(doc_id) - len(stem)
-    return f"{stem}{number + step:0{digits}d}" if digits and number + step >= 0 else ""
 
 
 class _Three(NamedTuple):
@@ -90,11 +81,9 @@ def displacement(
         around: the relevant documents with the texts around some of them.
         places: of the relevant documents in the source.
     """
-    texts: dict[str | int, str] = {}
-    at: dict[str, int] = {}
+    texts, at = dict[int, str](), dict[str, int]()
     for place, doc_id, text in around.kept:
-        texts[place] = texts[doc_id] = text
-        at[doc_id] = place
+        texts[place], at[doc_id] = text, place
     pairs = [(topic, doc) for topic, doc in around.pairs.iter_rows() if doc in at and topics.get(topic)]
     if (found := moved(pairs, topics, texts, at)) is None:
         return None
@@ -104,11 +93,11 @@ def displacement(
         f"looked at, from {first} to {last}, fit their topic better than by their own, and {found.less:,d} worse."
     )
     there = set(around.relevant["doc_id"]) & places.keys()
-    ordered = sorted(there, key=places.__getitem__ if found.order == "file" else natural)
+    ordered = sorted(there, key=places.__getitem__)
     if not found.whole:
         ordered = ordered[ordered.index(first) : ordered.index(last) + 1]
     touched = around.relevant.with_columns(detail=pl.lit(text)).filter(pl.col("doc_id").is_in(ordered))
-    return Fit("displaced", text, p=found.p, offset=found.offset, order=found.order, source="words"), touched
+    return Fit("displaced", text, p=found.p, offset=found.offset, order="file", source="words"), touched
 
 
 class Moved(NamedTuple):
@@ -122,7 +111,6 @@ class Moved(NamedTuple):
     first: str
     last: str
     offset: int
-    order: str
     more: int
     less: int
     of: int
@@ -134,18 +122,18 @@ class Moved(NamedTuple):
         """Where the neighbours stand."""
         far = "just" if abs(self.offset) == 1 else "two places"
         side = "after" if self.offset > 0 else "before"
-        return f"{far} {side} them {'in the file' if self.order == 'file' else 'by number'}"
+        return f"{far} {side} them in the file"
 
 
 def moved(
-    pairs: list[tuple[str, str]], topics: Mapping[str, str], texts: Mapping[str | int, str], at: Mapping[str, int]
+    pairs: list[tuple[str, str]], topics: Mapping[str, str], texts: Mapping[int, str], at: Mapping[str, int]
 ) -> Moved | None:
     """Whether topics fit the neighbours of their documents better, by one step for all in a stretch.
 
     Args:
         pairs: ids of topics and documents.
         topics: texts by id.
-        texts: those of documents by id and by place.
+        texts: those of documents by place.
         at: places by id.
     """
     asked = {topic: column for column, topic in enumerate(dict.fromkeys(topic for topic, _ in pairs))}
@@ -154,27 +142,25 @@ def moved(
     rows = {text: row for row, text in enumerate(dict.fromkeys(texts.values()))}
     scores = bm25([*rows], [topics[topic] for topic in asked])[0]
     most, found = 0.0, list[_Three]()
-    for order in ("file", "number"):
-        pairs = sorted(pairs, key=lambda one: at[one[1]] if order == "file" else natural(one[1]))
-        for step in STEPS:
-            rule = []
-            for topic, doc in pairs:
-                by = [texts.get(at[doc] + way if order == "file" else _by(doc, way), "") for way in (step, 2 * step)]
-                # A neighbour that is the topic itself, as the turn before an answer, did not move.
-                if all(by) and by[0].strip() != topics[topic].strip():
-                    three = (texts[doc], *by)
-                    fits = (float(scores[rows[one], asked[topic]]) for one in three)
-                    rule.append(_Three(doc, three, *fits))
-            size, start, end = stretch(np.array([np.sign(one.there - one.own) for one in rule]))
-            if size > most:
-                most, found, offset, way = size, rule[start:end], step, order
+    pairs = sorted(pairs, key=lambda one: at[one[1]])
+    for step in STEPS:
+        rule = []
+        for topic, doc in pairs:
+            three = tuple(texts.get(at[doc] + way, "") for way in (0, step, 2 * step))
+            # A neighbour that is the topic itself, as the turn before an answer, did not move.
+            if all(three[1:]) and three[1].strip() != topics[topic].strip():
+                fits = (float(scores[rows[one], asked[topic]]) for one in three)
+                rule.append(_Three(doc, three, *fits))
+        size, start, end = stretch(np.array([np.sign(one.there - one.own) for one in rule]))
+        if size > most:
+            most, found, offset = size, rule[start:end], step
     more, less = (sum(sign * (one.there - one.own) > 0 for one in found) for sign in (1, -1))
     # Any stretch may have been found, by any of the rules.
     p = len(pairs) ** 2 * len(STEPS) * float(scipy.special.betainc(more, less + 1, 0.5)) if found else 1.0
     if p > _LEVEL or more < _TIMES * less or not _even(found, most):
         return None
     ends, whole = (found[0].doc_id, found[-1].doc_id), len(found) >= _ALL * len(pairs)
-    return Moved(*ends, offset, way, more, less, len(found), whole, min(1.0, p))
+    return Moved(*ends, offset, more, less, len(found), whole, min(1.0, p))
 
 
 def _even(found: Sequence[_Three], most: float) -> bool:
@@ -185,11 +171,3 @@ def _even(found: Sequence[_Three], most: float) -> bool:
     signs = [np.sign(left - right) for left, right in shares]
     times, of = signs.count(1), signs.count(1) + signs.count(-1)
     return abs(fits) <= _SIDES * most and bool(scipy.stats.binomtest(times, max(1, of)).pvalue > _UNLIKE)
-
-
-def stretch(values: Floats) -> tuple[float, int, int]:
-    """The largest sum of values next to each other, where it starts, and the place after its end."""
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    gains = sums - np.minimum.accumulate(sums)
-    end = int(gains.argmax())
-    return float(gains[end]), int(sums[: end + 1].argmin()), end

@@ -78,8 +78,8 @@ _DEPTH: Final = 10
 #: The kinds of findings on runs, by what the files show.
 _RUN_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "odd-scores": ("rising-scores", "constant-scores", "constant-ranks"),
-    "odd-origin": ("rows-of-another-run", "no-order", "other-numbers", "other-index", "misplaced-run", "failed-topics"),
-    "judgments-in-run": ("relevant-by-rank", "judgments-in-sight", "own-relevant", "judgments-of-one-run"),
+    "odd-origin": ("no-order", "other-numbers", "other-index", "misplaced-run", "lost-documents", "failed-topics"),
+    "judgments-in-run": ("judgments-in-sight",),
 }
 
 

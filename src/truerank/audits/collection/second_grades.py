@@ -13,7 +13,7 @@ import scipy
 
 from truerank.arrays import Flags, Ints
 from truerank.audits.assessors.agreement import coefficients
-from truerank.audits.collection.fit import sampled, where_of
+from truerank.audits.collection.crossings import Crossing, shifted
 from truerank.text.printable import listed
 
 _PAIR: Final = ["topic_id", "doc_id"]
@@ -103,24 +103,16 @@ def moved_topics(first: pl.DataFrame, second: pl.DataFrame, rel: int, whom: str)
         return ""
     # Grades the wrong way round explain as many.
     missed = len(second.filter(pl.col("relevance") < rel).join(people, on=_PAIR, how="semi"))
-    sample = sampled(model, first["topic_id"].unique(maintain_order=True).to_list(), rel, seed=0)
-    columns = pl.DataFrame({"topic_id": sample.columns}).with_row_index("column")
-    both = sample.docs.join(people, on="doc_id").join(columns, on="topic_id")
-    shared = np.zeros((len(sample.rows), len(sample.columns)), np.int64)
-    np.add.at(shared, (both["row"].to_numpy(), both["column"].to_numpy()), 1)
-    rows = np.arange(len(sample.rows))
-    own, *others = (
-        int(np.where(rule >= 0, shared[rows, rule], 0).sum()) for rule in np.vstack([sample.own, sample.rules])
-    )
-    best = int(np.argmax(others)) if others else 0
-    if not others or others[best] <= missed:
+    asked = first["topic_id"].unique(maintain_order=True).to_list()
+    crossing = Crossing.of(model.with_columns(gain=1.0), people.with_columns(gain=1.0), asked, "file")
+    if (shift := shifted(crossing)) is None:
         return ""
-    # Where topics are alike, the documents of both are as likely.
-    if len(others) * scipy.special.bdtrc(others[best] - 1, own + others[best], 0.5) > LEVEL:
+    own, others = (int(crossing.by(leads).sum()) for leads in (crossing.own, shift.leads))
+    if others <= own + missed:
         return ""
     return (
-        f"topic ids have moved: of {len(sample.docs):,} documents called relevant, {whom} call {own:,} so for the same "
-        f"topic, and {others[best]:,} for {where_of(*sample.names[best])}."
+        f"topic ids have moved: of {len(model):,} documents called relevant, {whom} call {own:,} so for the same "
+        f"topic, and {others:,} for {shift.where}."
     )
 
 

@@ -9,9 +9,9 @@ from typing import Final, TypeAlias
 import numpy as np
 import scipy
 
-from truerank.audits.collection.displacement import STEPS, moved, stretch
+from truerank.audits.collection.crossings import FEWEST, stretch
+from truerank.audits.collection.displacement import STEPS, moved
 from truerank.audits.collection.documents import Spool
-from truerank.audits.collection.fit import FEWEST
 from truerank.audits.collection.instances import Instances, instances
 from truerank.audits.collection.texts import plain_words
 from truerank.records import Document
@@ -49,11 +49,11 @@ class Titles:
 
     def instances(self) -> Iterator[Instances]:
         """Titles of neighbours, or of other documents altogether."""
-        titles, texts, at = dict[str, str](), dict[str | int, str](), dict[str, int]()
+        titles, texts, at = dict[str, str](), dict[int, str](), dict[str, int]()
         for place, doc_id, title, body in self._kept:
             if title and body and doc_id not in at:
                 titles[doc_id], at[doc_id] = title, place
-                texts[place] = texts[doc_id] = body
+                texts[place] = body
         words = {one: frozenset(plain_words(title)) for one, title in titles.items()}
         held = {place: frozenset(plain_words(texts[place])) for place in at.values()}
         near = any(_beside(words, held, at, step) >= FEWEST for step in STEPS)
