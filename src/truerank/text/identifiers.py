@@ -152,7 +152,7 @@ def likely_cause(wanted: pl.Series, known: pl.Series, last: str = "") -> str:
         numbered = part["known"].str.replace_all(_DIGITS.pattern, "0")
         forms.update(numbered.str.replace_all(_LETTERS.pattern, "a").unique())
     strange = [name for name in sample if _form(name) not in forms]
-    if len(strange) >= _HALF * len(sample):
+    if strange and len(strange) >= _HALF * len(sample):
         usual = str(known.min())
         return f" (their ids look like {and_more(strange[:_NAMED], _NAMED)}, the others like {usual})"
     return ""
