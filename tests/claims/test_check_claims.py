@@ -616,10 +616,12 @@ def test_few_that_differ_are_no_lead_and_equal_differences_have_no_interval() ->
 
 def test_large_losses_of_few_topics_forbid_a_plain_word() -> None:
     draw = random.Random(1)
-    new = [0.75 + draw.gauss(0, 0.03) for _ in range(20)]
+    new = [0.55 + draw.gauss(0, 0.002) for _ in range(20)]
     rows: dict[str, list[object]] = {"id": [f"q{n}" for n in range(20)], "old": [0.5] * 20, "new": new}
     assert truerank.check(rows).conclusion.word == "HOLDS"
-    found = truerank.check({**rows, "new": [0.1, *new[1:]]}).conclusion
+    found = truerank.check({**rows, "new": [0.25, *new[1:]]}).conclusion
+    # A lead that as many losses as chance allows would not end keeps its word.
+    assert truerank.check({**rows, "new": [0.5, *(one + 0.4 for one in new[1:])]}).conclusion.word == "HOLDS"
     assert found.word == "HOLDS EXCEPT" and "large losses are more frequent than among these 20 topics" in found.reason
 
 
@@ -645,24 +647,14 @@ def test_blank_scores_are_told_at_both_ends() -> None:
 
 
 def test_a_system_that_reads_queries_is_not_accused_on_a_small_file() -> None:
-    docs, draw = [f"d{n}" for n in range(8)], random.Random(3)
-    rows = []
-    for n in range(12):
-        gold = docs[n % 8]
-        rest = [doc for doc in docs if doc != gold]
-        rows.append(
-            {
-                "question": f"how is thing {n} done",
-                "expected": [gold],
-                "new": [gold, *rest],
-                "old": draw.sample(docs, 8),
-            }
-        )
+    docs, draw = [f"d{n}" for n in range(24)], random.Random(3)
+    rows = [
+        {"question": f"how is thing {n} done", "expected": [docs[2 * n]], "new": [docs[2 * n], *docs[1:8]], "old": old}
+        for n, old in enumerate(draw.sample(docs, 8) for _ in range(12))
+    ]
     assert truerank.check(rows, measure="RR").conclusion.word == "HOLDS"
-    fixed = [{**row, "new": docs} for row in rows]
-    assert "does not read the query" in truerank.check(fixed, measure="RR").answer("files").evidence or (
-        truerank.check(fixed, measure="RR").conclusion.word != "HOLDS"
-    )
+    fixed = [{**row, "new": docs[:8], "expected": [docs[n % 3]]} for n, row in enumerate(rows)]
+    assert truerank.check(fixed, measure="RR").conclusion.word != "HOLDS"
 
 
 def test_what_only_people_know_is_a_key_of_the_settings(tmp_path: Path) -> None:
