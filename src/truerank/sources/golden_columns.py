@@ -289,7 +289,7 @@ def half_roles(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> tupl
         named, ("system", "question", "id", "rank", "score", "document")
     )
     score = score or next((name for name in names if rising(name) and name != rank), None)
-    grade = named("grade", "rating") if document is not None else None
+    grade = named("grade", "rating") if document is not None or "grade" in chosen else None
     taken = {system, question, identifier, rank, score, grade}
     free = [name for name in names if name not in taken and words_of(name)[:1] != ("unnamed",)]
     expected = chosen["expected"][0] if "expected" in chosen else _expected(table, free, set())

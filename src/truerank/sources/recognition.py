@@ -28,8 +28,11 @@ from truerank.sources.grammar import parse, unique_names
 from truerank.sources.labels import read_labels
 from truerank.sources.mteb_results import counted_splits, is_mteb_result, read_mteb_results, task_scores
 from truerank.sources.notebook import source_of
-from truerank.sources.qrels import qrel_frames
+from truerank.sources.pair_tables import conforming, renamed
+from truerank.sources.qrels import QREL_SCHEMA, qrel_frames
+from truerank.sources.qrels import header_of as qrel_header
 from truerank.sources.rows import parquet_frames
+from truerank.sources.runs import header_of as run_header
 from truerank.sources.tool_results import graded, is_numbers, told_numbers, tool_result
 from truerank.text.printable import and_more, counted, listed
 
@@ -446,9 +449,12 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
     if plain[0].split("\t")[:2] == ["query-id", "corpus-id"]:
         why = "the columns query-id, corpus-id and score of BEIR"
         return Reading(str(path), "judgments", why)
+    named = len(plain) > 1 and plain[0].count(",") < 2 and (qrel_header(plain[0]) or run_header(plain[0]))
+    below = plain[1:] if named else plain
 
     def share(pattern: re.Pattern[str]) -> float:
-        return sum(pattern.fullmatch(line.strip()) is not None for line in plain) / len(plain)
+        fitting = below if pattern in (_QREL, _RUN) else plain
+        return sum(pattern.fullmatch(line.strip()) is not None for line in fitting) / len(fitting)
 
     found: Reading | None = None
     if share(_QREL) >= _SHARE:
@@ -502,7 +508,9 @@ def _records(path: Path, sample: Sequence[str]) -> Reading | None:
         records = []
     names = {str(key).lower() for one in records for key in (one if isinstance(one, dict) else ("",))}
     if names == _BEIR:
-        return Reading(str(path), "judgments", "query-id, corpus-id and score of BEIR", numbers=_of_beir(path))
+        rows = renamed(pl.DataFrame(opened_rows(path).rows), QREL_SCHEMA) if form == "jsonl" else None
+        numbers = None if rows is None else conforming(rows, QREL_SCHEMA, path)
+        return Reading(str(path), "judgments", "query-id, corpus-id and score of BEIR", numbers=numbers)
     # A document beside a question is an answer.
     answers = names & _QUERY and names & _RECORD_OF_DOCUMENT
     if not names or not names <= _RECORD | _PROSE | _QUERY or answers or (form != "jsonl" and not names & _RECORD):
@@ -512,16 +520,6 @@ def _records(path: Path, sample: Sequence[str]) -> Reading | None:
     documents = not names & _QUERY and (long or bool(names & (_PROSE - {"text"})))
     why = f"records of {listed(sorted(names))}, {words / len(records):.0f} words each"
     return Reading(str(path), "documents" if documents else "questions", why)
-
-
-def _of_beir(path: Path) -> Mapping[str, Mapping[str, float]]:
-    found: dict[str, dict[str, float]] = {}
-    table = opened_rows(path)
-    for row, (topic, doc, cell) in enumerate(zip(*map(table.cells, ("query-id", "corpus-id", "score")), strict=True)):
-        if (grade := in_cells.number_of(cell)) is None:
-            raise table.fault(f"'{cell}' is not a grade", "give numbers", row)
-        found.setdefault(in_cells.identifier_of(topic), {})[in_cells.identifier_of(doc)] = grade
-    return in_cells.whole_grades(found)[0]
 
 
 def _first_records(path: Path, form: str, sample: Sequence[str]) -> list[Any]:
