@@ -217,7 +217,7 @@ def test_labels_of_no_scheme(tmp_path: Path) -> None:
         judge.table(written_csv(tmp_path / "b.csv", ["topic_id", "label"], [("1", "leak")]))
 
 
-@pytest.mark.parametrize("labels", [("True", "False"), ("yes", "no"), ("1", "0")])
+@pytest.mark.parametrize("labels", [("True", "False"), ("yes", "no"), ("YES", "No")])
 def test_labels_of_anything_are_of_no_scheme_and_the_id_is_named(labels: tuple[str, str], tmp_path: Path) -> None:
     rows = [f"t{at},{labels[at % 2]},{labels[at % 3 == 0]}" for at in range(12)]
     (tmp_path / "a.csv").write_text("\n".join(("tweet_id,judge_ok,human_ok", *rows)) + "\n")

@@ -9,17 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from truerank.sources import golden_words as terms
-from truerank.sources.golden_cells import (
-    INNER,
-    KEYS,
-    is_lists,
-    is_numeric,
-    is_whole,
-    items,
-    lists_of,
-    number_of,
-    separator,
-)
+from truerank.sources.golden_cells import INNER, KEYS, is_lists, is_numeric, items, lists_of, number_of, separator
 from truerank.sources.golden_roles import named_columns
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, is_summary, json_cell, of_rows
 from truerank.sources.golden_scores import check_means, check_preferences, group_of
@@ -55,7 +45,7 @@ def shaped(
         chosen |= {"measure": (wanted,), "score": (wanted,)}
     chosen = {**_of_form(table, form, chosen), **chosen}
     named_else = {"document", "expected", "retrieved", "score", "rank"} & set(chosen)
-    if not named_else and (own := judgment_columns(table.names)) and is_whole(table, own[2]):
+    if not named_else and (own := judgment_columns(table.names)) and is_numeric(table, own[2]):
         chosen |= {"document": (own[1],)} if len(set(map(str, table.cells(own[0])))) < len(table.rows) else {}
     if form.tool:
         taken = {name for names in chosen.values() for name in names}

@@ -223,13 +223,7 @@ LineReader: TypeAlias = Callable[[list[str], Path, int], Sequence[Any]]
 
 
 class Header(NamedTuple):
-    """How a first line that names columns has the others read.
-
-    Attributes:
-        separator: of the columns; None for blanks.
-        places: of the columns that count, in their order.
-        plain: whether these are all columns.
-    """
+    """How lines below the names of columns are read; blanks separate where nothing does, `plain` if all count."""
 
     separator: str | None
     places: tuple[int, ...]
@@ -279,13 +273,9 @@ def frames(
 
 def cells_of(line: str, head: Header | None = None) -> list[str]:
     """The columns of a line that count; none of a blank one."""
-    sign = head.separator if head else None
-    if head is None or sign is None or sign not in line.strip():
-        cells = line.split()
-    else:
-        cells = [
-            cell.strip() for cell in (line.split(sign) if sign == "\t" else next(csv.reader([line], delimiter=sign)))
-        ]
+    sign = head.separator if head and head.separator and head.separator in line.strip() else None
+    parts = line.split(sign) if sign in (None, "\t") else next(csv.reader([line], delimiter=sign))
+    cells = [cell.strip() for cell in parts]
     return cells if head is None or head.plain or len(cells) <= max(head.places) else [cells[at] for at in head.places]
 
 

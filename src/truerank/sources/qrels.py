@@ -103,7 +103,8 @@ def qrel_frames(spec: str | SourceSpec) -> Iterator[pl.DataFrame]:
         return
     path = qrels_path(spec.path)
     found = False
-    blocks: Callable[[], Iterator[pl.DataFrame]] = partial(_text_frames, path)
+    blocks: Callable[[], Iterator[pl.DataFrame]]
+    blocks = partial(lines.frames, path, QREL_SCHEMA, _LAYOUTS, _values, header=header_of)
     if formats.detect(path) == "parquet":
         blocks = partial(parquet_pairs, path, QREL_SCHEMA)
     elif has_decimals(path):
@@ -113,10 +114,6 @@ def qrel_frames(spec: str | SourceSpec) -> Iterator[pl.DataFrame]:
         yield frame
     if not found:
         raise _nothing(path)
-
-
-def _text_frames(path: Path) -> Iterator[pl.DataFrame]:
-    return lines.frames(path, QREL_SCHEMA, _LAYOUTS, _values, header=header_of)
 
 
 def has_decimals(path: Path) -> bool:

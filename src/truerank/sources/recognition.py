@@ -447,8 +447,7 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
     if not plain:
         return None
     if plain[0].split("\t")[:2] == ["query-id", "corpus-id"]:
-        why = "the columns query-id, corpus-id and score of BEIR"
-        return Reading(str(path), "judgments", why)
+        return Reading(str(path), "judgments", "the columns query-id, corpus-id and score of BEIR")
     named = len(plain) > 1 and plain[0].count(",") < 2 and (qrel_header(plain[0]) or run_header(plain[0]))
     below = plain[1:] if named else plain
 
@@ -456,22 +455,19 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
         fitting = below if pattern in (_QREL, _RUN) else plain
         return sum(pattern.fullmatch(line.strip()) is not None for line in fitting) / len(fitting)
 
-    found: Reading | None = None
+    found: tuple[Kind, str] | None = None
     if share(_QREL) >= _SHARE:
-        why = "lines of topic, 0, document and grade"
-        found = Reading(str(path), "judgments", why)
+        found = "judgments", "lines of topic, 0, document and grade"
     elif share(_RUN) >= _SHARE:
-        why = "lines of topic, Q0, document, rank, score and tag"
-        found = Reading(str(path), "run", why)
+        found = "run", "lines of topic, Q0, document, rank, score and tag"
     elif share(_BEIR_QREL) == 1 and _counts_up(plain):
-        why = "lines of topic, document and rank, as for MS MARCO"
-        found = Reading(str(path), "run", why)
+        found = "run", "lines of topic, document and rank, as for MS MARCO"
     elif len(plain) > 1 and share(_TEXT_LINE) == 1 and (words := _words_by_id(plain)):
-        why = f"lines of id and text without a header, {words:.0f} words each"
-        found = Reading(str(path), "documents" if words >= _DOCUMENT_WORDS else "questions", why)
+        kind: Kind = "documents" if words >= _DOCUMENT_WORDS else "questions"
+        found = kind, f"lines of id and text without a header, {words:.0f} words each"
     elif path.suffix not in _TABLES and share(_BEIR_QREL) >= _SHARE:
-        found = Reading(str(path), "judgments", "lines of topic, document and grade")
-    return found
+        found = "judgments", "lines of topic, document and grade"
+    return None if found is None else Reading(str(path), *found)
 
 
 def _words_by_id(lines: Sequence[str]) -> float:

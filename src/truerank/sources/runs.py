@@ -135,10 +135,10 @@ def _file(path: str | Path) -> tuple[Path, str]:
 
 def header_of(first: str) -> lines.Header | None:
     """How the lines are read below a first one that names their columns."""
-    cells, numbers = first.split(), {3: (2,), 6: (3, 4)}
-    named = cells and not first.startswith("#") and not re.search(r"\d", cells[0])
-    named = named and all(cells[at].replace("_", "").isalpha() for at in numbers.get(len(cells), ()))
-    return lines.Header(None, (), plain=True) if named and len(cells) in numbers else None
+    cells = first.split()
+    numbers = {3: cells[2:], 6: cells[3:5]}.get(len(cells), [])
+    named = numbers and not re.search(r"^#|\d", cells[0]) and all(one.replace("_", "").isalpha() for one in numbers)
+    return lines.Header(None, (), plain=True) if named else None
 
 
 def _values_of(columns: Collection[str]) -> lines.LineReader:

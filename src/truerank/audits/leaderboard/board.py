@@ -23,9 +23,9 @@ from truerank.sources.recognition import Reading, several_paths
 from truerank.text.printable import counted
 
 _SYSTEM: Final = (
-    "system", "model", "model_name", "model_id", "system_id", "system_name", "run", "run_id", "method", "name",
-    "config", "configuration", "retriever", "pipeline", "experiment", "variant",
-)  # fmt: skip
+    "system model model_name model_id system_id system_name run run_id method name config configuration retriever "
+    "pipeline experiment variant"
+).split()
 _TASK: Final = ("task", "task_name", "task_id", "dataset", "data_set", "benchmark", "collection")
 _SCORE: Final = ("score", "value", "main_score", "ndcg@10", "ndcg_at_10")
 #: What columns can be named, and what two of these roles are here.
@@ -205,17 +205,15 @@ def _table(table: GoldenRows, named: Mapping[str, tuple[str, ...]]) -> _Read:
     columns = list(scores) or _scores(table, head)
     kinds = ("system", "task") if task is None else ("task", "system")
     _refuse_groups(table, head, kinds, columns)
-    rows_too = f"or rows of system, task and score: --columns system=COLUMN,task=COLUMN,score={(*columns, 'COLUMN')[0]}"
+    remedy = f"give a column for each {kinds[1]}, or rows with a column of systems, one of tasks and one of scores"
     if len(columns) < 2:
         what = f"one score of each {kinds[0]}, in '{columns[0]}', and no {kinds[1]}" if columns else "no scores"
-        raise table.fault(
-            f"fewer than two columns of numbers: {what}", f"give a column for each {kinds[1]}, {rows_too}"
-        )
+        raise table.fault(f"fewer than two columns of numbers: {what}", remedy)
     measures = [] if scores else [name for name in columns if is_measure(name)]
     if 2 * len(measures) > len(columns):
         fault = f"{first_names(measures, quoted=True)} are measures of one test, and no {kinds[1]}s"
         also = f"if they are {kinds[1]}s: --columns {kinds[0]}={head},score={'+'.join(columns)}"
-        raise table.fault(fault, f"give a column for each {kinds[1]}, {rows_too}; {also}")
+        raise table.fault(fault, f"{remedy}; {also}")
     if aside := [name for name in table.names if name != head and name not in columns]:
         remarks.append(f"Not taken for scores: {', '.join(aside)}.")
     remarks += [f"{text[0].upper()}{text[1:]}." for text in with_texts(table, aside)]

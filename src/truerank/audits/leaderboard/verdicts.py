@@ -129,11 +129,8 @@ def _word(low: float | None, high: float | None) -> str:
 
 
 def _rest(rest: TaskDifference) -> str:
-    return (
-        f"{_word(rest.low, rest.high)}, {_ends(rest.value, rest.low, rest.high, rest.few)}"
-        if rest.tasks
-        else "none is left"
-    )
+    ends = _ends(rest.value, rest.low, rest.high, rest.few)
+    return f"{_word(rest.low, rest.high)}, {ends}" if rest.tasks else "none is left"
 
 
 def _ends(value: float, low: float | None, high: float | None, few: str = "fewer than two tasks") -> str:
