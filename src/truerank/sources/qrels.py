@@ -198,7 +198,7 @@ def qrel_lines(spec: str | SourceSpec) -> Iterator[QrelLine]:
             said: Qrel | InputError | None = None
             if cells and not (number == 1 and head):
                 try:
-                    said = Qrel(*_values(cells, path, number), cells[1] if len(cells) == 4 else "0")
+                    said = _qrel(cells, path, number)
                 except InputError as error:
                     said = None if cells[0].startswith("#") else error
             yield QrelLine(number, raw, said, head)
@@ -213,9 +213,8 @@ def qrel_text(frame: pl.DataFrame) -> str:
 def _checked(spec: str | SourceSpec) -> SourceSpec:
     spec = grammar.parse(spec) if isinstance(spec, str) else spec
     if spec.scheme == "hf":
-        raise InputError(
-            "judgments are not read from Hugging Face", "download the file and give its path", where=spec.spec
-        )
+        remedy = "download the file and give its path"
+        raise InputError("judgments are not read from Hugging Face", remedy, where=spec.spec)
     if spec.scheme == "irds":
         irds.check(spec.location, "qrels")
     return spec
@@ -267,32 +266,23 @@ def _decimal_values(cells: list[str], path: Path, line: int) -> tuple[str, str, 
 
 
 def _values(cells: list[str], path: Path, line: int) -> tuple[str, str, int]:
-    qrel = _qrel(cells, path, line)
-    return qrel.topic_id, qrel.doc_id, qrel.relevance
+    return _qrel(cells, path, line)[:3]
 
 
 def _qrel(cells: list[str], path: Path, line: int) -> Qrel:
     if len(cells) not in (3, 4):
-        raise InputError(
-            f"{counted(len(cells), 'column')} instead of 4",
-            "write topic, iteration, document, relevance",
-            where=path,
-            line=line,
-        )
+        fault = f"{counted(len(cells), 'column')} instead of 4"
+        raise InputError(fault, "write topic, iteration, document, relevance", where=path, line=line)
     topic, iteration, document, relevance = cells if len(cells) == 4 else (cells[0], "0", *cells[1:])
     try:
         qrel = Qrel(topic, document, int(relevance.removesuffix(".0")), iteration)
     except ValueError as error:
-        raise InputError(
-            f"expected an integer as relevance, got '{relevance[:40]}'",
-            "write whole grades, such as 7 for 0.7, as the last column",
-            where=path,
-            line=line,
-        ) from error
+        fault = f"expected an integer as relevance, got '{relevance[:40]}'"
+        remedy = "write whole grades, such as 7 for 0.7, as the last column"
+        raise InputError(fault, remedy, where=path, line=line) from error
     if "\0" in topic or "\0" in document:
         raise InputError("a NUL character, which is in no id", "write the file again", where=path, line=line)
     if not -_LARGEST - 1 <= qrel.relevance <= _LARGEST:
-        raise InputError(
-            f"the relevance '{relevance[:40]}' is too large", "write a grade such as 0 to 3", where=path, line=line
-        )
+        fault = f"the relevance '{relevance[:40]}' is too large"
+        raise InputError(fault, "write a grade such as 0 to 3", where=path, line=line)
     return qrel

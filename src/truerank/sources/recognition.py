@@ -504,8 +504,8 @@ def _records(path: Path, sample: Sequence[str]) -> Reading | None:
         records = []
     names = {str(key).lower() for one in records for key in (one if isinstance(one, dict) else ("",))}
     if names == _BEIR:
-        rows = renamed(pl.DataFrame(opened_rows(path).rows), QREL_SCHEMA) if form == "jsonl" else None
-        numbers = None if rows is None else conforming(rows, QREL_SCHEMA, path)
+        rows = renamed(pl.DataFrame(opened_rows(path).rows if form == "jsonl" else []), QREL_SCHEMA)
+        numbers = conforming(rows, QREL_SCHEMA, path) if len(rows) else None
         return Reading(str(path), "judgments", "query-id, corpus-id and score of BEIR", numbers=numbers)
     # A document beside a question is an answer.
     answers = names & _QUERY and names & _RECORD_OF_DOCUMENT
@@ -682,10 +682,8 @@ def _sources_of(readings: Sequence[Reading], results: GoldenTable | None, named:
         own = [one for one in readings if one.kind == kind and not named.get(option)]
         if len(own) > 1:
             also = " or --train" if option == "test" else ""
-            raise InputError(
-                f"two readings: {listed([one.path for one in own[:3]])} are {kind}",
-                f"say which with --{option}{also}, and leave the other out",
-            )
+            fault = f"two readings: {listed([one.path for one in own[:3]])} are {kind}"
+            raise InputError(fault, f"say which with --{option}{also}, and leave the other out")
         if own:
             found.setdefault(option, own[0].source(option))
     tests = [one for one in readings if one.kind == "test set" and formats.qrels_file(Path(one.path)) is not None]

@@ -291,7 +291,9 @@ def _written(line: QrelLine, said: Qrel, topic_id: str, doc_id: str, relevance: 
         return line.raw
     head = None if line.head is None or line.head.plain else line.head
     sign = head and head.separator
-    pieces = re.split(rb"(\s+)" if sign is None else b"(" + re.escape(sign.encode()) + rb"|\s+$)", line.raw)
+    pieces = re.split(
+        rb"(\s+)" if sign is None else rb'(%s(?=(?:[^"]*"[^"]*")*[^"]*$)|\s+$)' % re.escape(sign.encode()), line.raw
+    )
     cells = [place for place, piece in enumerate(pieces) if place % 2 == 0 and (piece or sign)]
     places = head.places if head else (0, -2, -1)
     for at, value in zip(places, (topic_id, doc_id, relevance), strict=True):

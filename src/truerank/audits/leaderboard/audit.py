@@ -129,13 +129,10 @@ def leaderboard(
         "remarks_text": " ".join(board.remarks),
     }  # fmt: skip
     counts = {name: sum(one.rule is rule for one in found) for name, rule in RULES.items()}
-    many = len(options.claim)
+    many, sure = len(options.claim), resampling.confidence
     subjects = ("order on these tasks", "order on tasks of this kind") if "kind" in orders else ("order",)
     verdicts = (
-        *(
-            _claimed(text, cells, frozenset(odd["system"]), trained, resampling.confidence, many=many)
-            for text in options.claim
-        ),
+        *(_claimed(text, cells, frozenset(odd["system"]), trained, sure, many=many) for text in options.claim),
         *(order_verdict(*one) for one in zip(facts["orders"].values(), subjects, left, strict=True)),
         rows_verdict(counts, facts),
     )
