@@ -203,3 +203,13 @@ def test_a_row_for_each_judgment_is_no_table_of_systems(named: str, tmp_path: Pa
         assert one.kind == "golden set" and f"not looked at: '{left}'" in one.remarks
         assert isinstance(one.numbers, pl.DataFrame) and one.numbers["relevance"].to_list() == [0, 1, 2, 0, 1] * 8
     assert read_qrels_frame(str(path))["relevance"].to_list() == [0, 1, 2, 0, 1] * 8
+
+
+@pytest.mark.parametrize("system", ["model_id", "run_id", "retriever_id"])
+def test_a_rating_of_each_system_is_no_judgment_of_a_document(system: str, tmp_path: Path) -> None:
+    rows = [f"q{at},{name},{(at + len(name)) % 3}" for at in range(8) for name in ("old", "newer")]
+    path = written(tmp_path / "ratings.csv", "\n".join([f"query_id,{system},rating", *rows]) + "\n")
+    (one,) = read_as_given([path], f"system={system},score=rating")
+    assert one.kind == "score table"
+    with pytest.raises(InputError):
+        read_qrels_frame(str(path))

@@ -11,7 +11,7 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.sources import formats
-from truerank.sources.golden_words import DOCUMENT, GRADE, RANK, SCORES, joined, says, words_of
+from truerank.sources.golden_words import DOCUMENT, GRADE, RANK, SCORES, SYSTEM, joined, says, words_of
 from truerank.sources.lines import Header, Repeat, raise_repeat
 from truerank.sources.rows import parquet_columns, parquet_frames
 
@@ -23,7 +23,10 @@ _NAMES: Final = {
 }
 _TOPICS: Final = tuple("query_id qid q_id queryid topic_id topic topic_number question_id query".split())
 _GRADES: Final = GRADE | {"label", "rating"}
-_PEOPLE: Final = frozenset("annotator user worker rater assessor judge session batch".split())
+#: What has an id, and is no document.
+_OTHERS: Final = SYSTEM | frozenset(
+    "annotator user worker rater assessor judge session batch trace request trial".split()
+)
 _BEIR: Final = frozenset(("query-id", "corpus-id", "score"))
 #: Rows that are read at once.
 _ROWS: Final = 1 << 19
@@ -86,7 +89,7 @@ def judgment_columns(names: Sequence[str]) -> tuple[str, str, str] | None:
     grade = next((name for one, name in spelt.items() if one in _GRADES), None)
     others = [name for name in names if name not in (topic, grade)]
     documents = [name for name in others if joined(name) in DOCUMENT]
-    documents = documents or [name for name in others if words_of(name)[-1:] == ("id",) and not says(name, _PEOPLE)]
+    documents = documents or [name for name in others if words_of(name)[-1:] == ("id",) and not says(name, _OTHERS)]
     if topic is None or grade is None or len(documents) != 1 or any(joined(name) in RANK | SCORES for name in others):
         return None
     return topic, documents[0], grade
