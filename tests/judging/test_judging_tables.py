@@ -11,6 +11,7 @@ from places import DATA, real
 from truerank import judge
 from truerank.errors import InputError
 from truerank.judging import Annotator, Item, Store, Text, load_scheme
+from truerank.judging.ratings import read_ratings
 from truerank.judging.report import label_tables
 
 
@@ -214,3 +215,12 @@ def test_labels_of_no_scheme(tmp_path: Path) -> None:
         judge.table(path, scheme="leakage")
     with pytest.raises(InputError, match="nothing distinguishes this record from others"):
         judge.table(written_csv(tmp_path / "b.csv", ["topic_id", "label"], [("1", "leak")]))
+
+
+@pytest.mark.parametrize("labels", [("True", "False"), ("yes", "no"), ("YES", "No")])
+def test_labels_of_anything_are_of_no_scheme_and_the_id_is_named(labels: tuple[str, str], tmp_path: Path) -> None:
+    rows = [f"t{at},{labels[at % 2]},{labels[at % 3 == 0]}" for at in range(12)]
+    (tmp_path / "a.csv").write_text("\n".join(("tweet_id,judge_ok,human_ok", *rows)) + "\n")
+    assert read_ratings(tmp_path / "a.csv", columns="id=tweet_id,label=judge_ok+human_ok").scheme is None
+    with pytest.raises(InputError, match="--columns id=tweet_id, or question=COLUMN"):
+        read_ratings(tmp_path / "a.csv", columns="label=judge_ok+human_ok")

@@ -456,3 +456,15 @@ def test_a_question_that_comes_twice_with_other_results() -> None:
         read_golden(table)
     for choice in raised.value.choices:
         assert choice.startswith("repeat=") and len(read_golden(table, choice).questions) == 7
+
+
+@pytest.mark.parametrize(("marks", "again"), [("", 2), ("?", 2), (" please", 0)])
+def test_questions_with_the_text_of_another_one_are_counted(marks: str, again: int) -> None:
+    asked = [*QUESTIONS, *(f"{text.rstrip('?').upper()}{marks}" for text in QUESTIONS[:2])]
+    rows = [{"question": text, "expected": f"d{n}", "retrieved": [f"d{n}", "d99"]} for n, text in enumerate(asked)]
+    said = [
+        one
+        for one in read_golden(rows).remarks
+        if "the text of another one: scores count each, check counts them once" in one
+    ]
+    assert [one.split()[0] for one in said] == [str(again)] * (again > 0)

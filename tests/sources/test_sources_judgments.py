@@ -13,6 +13,7 @@ from truerank.judging import open_judgments
 from truerank.records import Judgment, Qrel, RunRow
 from truerank.sources import read_labels, read_qrels, read_qrels_frame, read_run
 from truerank.sources.qrels import qrel_lines
+from truerank.sources.recognition import read_as_given
 
 
 def written(path: Path, content: str | bytes) -> Path:
@@ -142,3 +143,73 @@ def test_blanks_separate_the_columns_of_other_judgments(tmp_path: Path) -> None:
     for text in ("1 0 d1 1\n", "1\t0\td1\t1\n", "1\t0 d1\t1\n", "query-id\tcorpus-id\tscore\n1 d1 1\n"):
         path.write_text(text)
         assert read_qrels_frame(str(path)).rows() == [("1", "d1", 1)]
+
+
+#: What a first line calls the columns, and a line of topic 1, document 7 and grade 2 below it.
+HEADERS = (
+    ("qid\tdocId\trel", "1\t7\t2"),
+    ("query_id iteration docno relevance", "1 0 7 2"),
+    ("Topic\tIter\tDocument\tGrade", "1\t0\t7\t2"),
+    ("query-id,corpus-id,score", "1,7,2"),
+    ("query_id,recipe_id,grade,source", '1,7,2,"Ann, in May"'),
+    ("grade;article_id;topic_id", "2;7;1"),
+    ("annotator_id,question_id,product_id,label", "ann,1,7,2"),
+)
+
+
+@pytest.mark.parametrize(("header", "line"), HEADERS)
+def test_a_first_line_that_names_the_columns_is_no_judgment(header: str, line: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "judged.txt", f"{header}\n{line}\n{line.replace('7', '8').replace('2', '0')}\n")
+    rows = [("1", "7", 2), ("1", "8", 0)]
+    assert read_qrels_frame(str(path)).rows() == rows
+    assert [(one.topic_id, one.doc_id, one.relevance) for one in read_qrels(str(path))] == rows
+    assert [type(one.said) for one in qrel_lines(str(path))][:3] == [type(None), Qrel, Qrel]
+    written(path, f"{header}\n{line}\n{line}\n")
+    with pytest.raises(InputError, match="topic 1 and document 7 are already in line 2"):
+        read_qrels_frame(str(path))
+    written(path, f"{header}\n{line.replace('2', '0.5', 1) if line[0] == '2' else line.replace('2', '0.5')}\n")
+    assert read_qrels_frame(str(path)).rows() == [("1", "7", 5)]
+
+
+@pytest.mark.parametrize("broken", ["1 0 d7 high", "q1\td7\trel", "1,7,2", "# no judgment"])
+def test_a_broken_first_line_is_no_header(broken: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.qrels", f"{broken}\n1 0 d1 1\n")
+    if broken.startswith("#"):
+        assert len(read_qrels_frame(str(path))) == 1
+        return
+    with pytest.raises(InputError, match=":1: "):
+        read_qrels_frame(str(path))
+
+
+@pytest.mark.parametrize("count", [6, 30])
+def test_a_run_below_the_names_of_its_columns(count: int, tmp_path: Path) -> None:
+    lines = [f"q{at} Q0 d{at} 1 0.5 tag" for at in range(count)]
+    path = written(tmp_path / "a.txt", "\n".join(["topic Q0 docno rank score tag", *lines]))
+    assert [row.topic_id for row in read_run(path)] == [f"q{at}" for at in range(count)]
+    judged = written(tmp_path / "q.txt", "\n".join(["topic it doc rel", *(f"q{at} 0 d1 1" for at in range(count))]))
+    assert [one.kind for one in read_as_given([path, judged])] == ["run", "judgments"]
+    written(path, "\n".join(["q0 Q0 d0 first 0.5 tag", *lines]))
+    with pytest.raises(InputError, match=":1: rank 'first'"):
+        list(read_run(path))
+
+
+@pytest.mark.parametrize("named", ["query_id,recipe_id,grade,source", "qid,product_id,relevance,batch"])
+def test_a_row_for_each_judgment_is_no_table_of_systems(named: str, tmp_path: Path) -> None:
+    rows = [f"q{at},{100 + 5 * at + doc},{doc % 3},{'ab'[doc % 2]}" for at in range(8) for doc in range(5)]
+    path = written(tmp_path / "judgments.csv", "\n".join([named, *rows]) + "\n")
+    document, grade, left = named.split(",")[1:]
+    for columns in ("", f"expected={document},grade={grade}"):
+        (one,) = read_as_given([path], columns)
+        assert one.kind == "golden set" and f"not looked at: '{left}'" in one.remarks
+        assert isinstance(one.numbers, pl.DataFrame) and one.numbers["relevance"].to_list() == [0, 1, 2, 0, 1] * 8
+    assert read_qrels_frame(str(path))["relevance"].to_list() == [0, 1, 2, 0, 1] * 8
+
+
+@pytest.mark.parametrize("system", ["model_id", "run_id", "retriever_id"])
+def test_a_rating_of_each_system_is_no_judgment_of_a_document(system: str, tmp_path: Path) -> None:
+    rows = [f"q{at},{name},{(at + len(name)) % 3}" for at in range(8) for name in ("old", "newer")]
+    path = written(tmp_path / "ratings.csv", "\n".join([f"query_id,{system},rating", *rows]) + "\n")
+    (one,) = read_as_given([path], f"system={system},score=rating")
+    assert one.kind == "score table"
+    with pytest.raises(InputError):
+        read_qrels_frame(str(path))

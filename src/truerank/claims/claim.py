@@ -18,12 +18,12 @@ from truerank.measures import Evaluation, difference_interval
 from truerank.measures.document_placebo import RankedDocuments, document_placebos
 from truerank.measures.equivalence import EquivalenceOptions
 from truerank.measures.grammar import lower_is_better, parse_measures
+from truerank.measures.magnitudes import ROUNDING, too_few
 from truerank.measures.placebo import SystemPlacebo, edited, placebo_removal
 from truerank.measures.rankings import has_topics
 from truerank.measures.scoring import evaluate
 from truerank.options import Resampling, Scoring
 from truerank.sources.qrels import QREL_SCHEMA
-from truerank.text.printable import counted
 
 #: What becomes of the claim under a condition.
 Effect = Literal["stands", "smaller", "not shown", "falls", "appears", "unknown"]
@@ -38,13 +38,6 @@ EFFECTS: Final[Mapping[Effect, str]] = {
     "appears": "appears",
     "unknown": "not known",
 }
-#: Differences that are smaller come from sums of floating numbers.
-ROUNDING: Final = 1e-9
-
-
-def fewest_changes(level: float) -> int:
-    """The smallest number of topics of which a test of signs shows a difference, if all change in one direction."""
-    return math.ceil(1 - math.log2(1 - level) - 1e-9)
 
 
 @dataclass(frozen=True)
@@ -146,15 +139,8 @@ class Claim:
         return 1 - (1 - self.confidence) / self.comparisons
 
     def too_few(self, differences: Floats) -> str:
-        """Says so where too few topics differ for a two-sided test of signs to find anything: 2 ** (1 - n) > α."""
-        known, fewest = differences[~np.isnan(differences)], fewest_changes(self.level)
-        changed, noun = int((np.abs(known) > ROUNDING).sum()), self.unit.removesuffix("s")
-        rule = f"with fewer than {fewest} no test of signs shows a difference"
-        if len(known) < fewest:
-            return f"{counted(len(known), noun)} {'is' if len(known) == 1 else 'are'} too few to tell: {rule}"
-        if changed < fewest:
-            return f"Only {changed} of {counted(len(known), noun)} differ: {rule}"
-        return ""
+        """Why these differences are too few to tell; empty where they are not."""
+        return too_few(differences, self.level, self.unit.removesuffix("s"))
 
     @cached_property
     def base(self) -> ClaimEstimate:

@@ -12,12 +12,13 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from truerank.claims.claim import Claim, ClaimChange, ClaimEstimate, fewest_changes
+from truerank.claims.claim import Claim, ClaimChange, ClaimEstimate
 from truerank.claims.inquiry import Inquiry
 from truerank.claims.questions import question
 from truerank.claims.results import LEFT_OUT, NOT_GIVEN, ClaimAnswer, ClaimConclusion, ConclusionWord
 from truerank.claims.scoring_questions import smallest_shown, spread_of
 from truerank.measures.floors import fixed_list
+from truerank.measures.magnitudes import fewest_changes
 from truerank.text.printable import counted, listed
 
 #: Questions whose exceptions speak against a claim: none of them shows one.

@@ -14,7 +14,7 @@ import polars as pl
 import scipy
 
 from truerank.arrays import Flags, Floats, Ints
-from truerank.claims.claim import ROUNDING, Claim, ClaimEstimate, Effect, effect_of, signed
+from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signed
 from truerank.claims.file_questions import ended_with, first_lists, mean_shared
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.unjudged import KEYS
@@ -23,6 +23,7 @@ from truerank.errors import OptionError
 from truerank.measures import Significance, compare_evaluations, detectable_difference, evaluate
 from truerank.measures.conventions import ConventionRange, convention_range
 from truerank.measures.grammar import lower_is_better, parse_measures
+from truerank.measures.magnitudes import ROUNDING
 from truerank.measures.repeats import repeated_difference, scores_of_table
 from truerank.measures.selection import chosen_lead
 from truerank.options import Resampling, Ties

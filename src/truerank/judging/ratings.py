@@ -20,6 +20,7 @@ from truerank.judging.store import Store, is_store
 from truerank.options import Labels, Votes
 from truerank.records import Input, Judgment
 from truerank.sources import SourceSpec, read_labels, unique_names
+from truerank.sources.golden_words import words_of
 from truerank.sources.grammar import named_source
 from truerank.sources.inputs import input_of
 from truerank.sources.recognition import Reading
@@ -314,6 +315,8 @@ def _leak_labels(labels: Sequence[str]) -> tuple[str, ...]:
     return () if answer is None else (answer,)
 
 
+#: Labels of every kind of question.
+_ANYWHERE: Final = frozenset("yes no true false 0 1".split())
 _SAME_PROBABILITY: Final = 1e-9
 #: What units and items call alike.
 _OF_ITEMS: Final = ("topic_id", "title", "description", "variant", "dataset", "stratum", "probability", "data")
@@ -421,10 +424,10 @@ def _spelt(ratings: Ratings, scheme: Scheme | None, names: Sequence[str], needed
     """The ratings in a scheme's spelling: the given one, or the first of several that has all labels."""
     if scheme is not None:
         return ratings.with_scheme(scheme)
-    of_documents = bool(ratings.units) and all(unit.doc_id for unit in ratings.units)
+    said = {label.casefold() for rating in ratings.ratings for label in rating.labels}
     for name in names:
-        # 0 and 1 are grades of a document; of a pair of queries they say whether it is a leak.
-        if not needed and of_documents and load_scheme(name).view == "pair":
+        # What everybody says of anything says of no pair of queries whether it is a leak.
+        if not needed and said <= _ANYWHERE and load_scheme(name).view == "pair":
             continue
         try:
             return replace(ratings.with_scheme(load_scheme(name)), guessed=True)
@@ -508,7 +511,8 @@ def _key(row: Judgment) -> tuple[tuple[str, ...], tuple[str, str]]:
         return ("id", row.item_id), ("", "")
     text = normalise(row.query_text)
     if not (text or row.query_id or row.doc_id):
-        remedy = "give it item_id, or topic_id and query_text, query_id or doc_id"
+        column = next((name for name in row.values or () if words_of(name)[-1:] == ("id",)), "COLUMN")
+        remedy = f"name what does: --columns id={column}, or question=COLUMN or document=COLUMN"
         raise InputError(
             "nothing distinguishes this record from others", remedy, where=row.where or None, line=row.line
         )

@@ -15,6 +15,7 @@ import scipy
 from truerank.arrays import Floats
 from truerank.errors import InputError, OptionError
 from truerank.measures.resampling import Bootstrap, bootstrap_interval
+from truerank.text.printable import counted
 
 EffectSize = Literal["dz", "dav", "ds", "gz", "gav", "gs"]
 IntervalMethod = Literal["paired-t", "welch", "equal-variance-t"]
@@ -33,6 +34,8 @@ _PAIRED: Final = frozenset({"dz", "dav", "gz", "gav"})
 _LARGEST_SHIFT: Final = float(1 << 30)
 #: Standard deviations below this share of the largest score are rounding.
 _ROUNDING: Final = 1e-12
+#: Differences of scores that are smaller come from sums of floating numbers.
+ROUNDING: Final = 1e-9
 
 
 class MeanInterval(NamedTuple):
@@ -103,6 +106,21 @@ def difference_interval(
     error, freedom = _standard_error(samples, method)
     half = float(scipy.special.stdtrit(freedom, (1 + confidence) / 2)) * error if error else 0.0
     return MeanInterval(n, difference, difference - half, difference + half)
+
+
+def fewest_changes(level: float) -> int:
+    """The smallest number of topics of which a test of signs shows a difference, if all change in one direction."""
+    return math.ceil(1 - math.log2(1 - level) - 1e-9)
+
+
+def too_few(differences: Floats, level: float, noun: str = "topic") -> str:
+    """Says so where too few topics differ for a two-sided test of signs to find anything: 2 ** (1 - n) > α."""
+    known, fewest = differences[~np.isnan(differences)], fewest_changes(level)
+    changed = int((np.abs(known) > ROUNDING).sum())
+    rule = f"with fewer than {fewest} no test of signs shows a difference"
+    if len(known) < fewest:
+        return f"{counted(len(known), noun)} {'is' if len(known) == 1 else 'are'} too few to tell: {rule}"
+    return f"Only {changed} of {counted(len(known), noun)} differ: {rule}" if changed < fewest else ""
 
 
 def effect_size(first: Floats, second: Floats, variant: EffectSize = "dz") -> float | None:

@@ -346,6 +346,9 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenT
     asked = {number for number in questions.texts if expected.get(number)}
     if without := len(questions.texts) - len(asked):
         remarks[f"{without} question{'s' * (without != 1)} without an expected answer: not scored"] += 1
+    again = len(asked.intersection(questions.copies()))
+    many = f"{again} of {len(asked)} questions have the text of another one"
+    remarks.update([f"{many}: scores count each, check counts them once"] * (again > 0))
     if not asked:
         raise table.fault("no question has an expected answer", "name another column: --columns expected=COLUMN")
     if {doc for own in expected.values() for doc in own} <= {"0", "1", "True", "False", "true", "false"}:

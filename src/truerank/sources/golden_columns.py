@@ -46,18 +46,10 @@ _CROSSED: Final = 0.8
 _FEWEST_ROWS: Final = 3
 
 
-def _any(table: GoldenRows, name: str) -> bool:
-    return True
-
-
 def _groups(table: GoldenRows, name: str) -> bool:
     """Whether a column may name systems: an id of which each row has its own names rows."""
     values = [str(cell) for cell in table.filled(name)]
     return len(values) < _FEWEST_ROWS or len(set(values)) < len(values)
-
-
-def _is_text(table: GoldenRows, name: str) -> bool:
-    return not is_numeric(table, name)
 
 
 def _is_question(table: GoldenRows, name: str) -> bool:
@@ -68,13 +60,13 @@ def _is_question(table: GoldenRows, name: str) -> bool:
 #: What columns of each role are called, and what they hold; expected and retrieved ones are told beside each other.
 _ROLES: Final[Mapping[str, tuple[frozenset[str], Callable[[GoldenRows, str], bool]]]] = {
     "system": (terms.SYSTEM, _groups),
-    "repeat": (terms.REPEAT, _any),
-    "measure": (terms.NAMED_MEASURE, _is_text),
+    "repeat": (terms.REPEAT, lambda table, name: True),
+    "measure": (terms.NAMED_MEASURE, lambda table, name: not is_numeric(table, name)),
     "rank": (terms.RANK, is_numeric),
     "document": (terms.DOCUMENT, lambda table, name: not is_lists(table, name)),
     "grade": (terms.GRADE | terms.LABEL, is_numeric),
     "question": (terms.QUESTION, _is_question),
-    "id": (terms.ID, _any),
+    "id": (terms.ID, lambda table, name: True),
     "score": (terms.SCORE | terms.SCORES, lambda table, name: is_scored(table, name) and not is_lists(table, name)),
 }
 
@@ -289,7 +281,7 @@ def half_roles(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> tupl
         named, ("system", "question", "id", "rank", "score", "document")
     )
     score = score or next((name for name in names if rising(name) and name != rank), None)
-    grade = named("grade", "rating") if document is not None else None
+    grade = named("grade", "rating") if document is not None or "grade" in chosen else None
     taken = {system, question, identifier, rank, score, grade}
     free = [name for name in names if name not in taken and words_of(name)[:1] != ("unnamed",)]
     expected = chosen["expected"][0] if "expected" in chosen else _expected(table, free, set())

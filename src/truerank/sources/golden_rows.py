@@ -241,9 +241,8 @@ def _of_workbook(path: Path) -> GoldenRows:
     if (len(tables) != 1) if sheet is None else (sheet not in sheets):
         fault = f"{len(tables)} sheets with tables" if sheet is None else f"no sheet '{sheet}'"
         shown = " ".join(f"'{book}#{name}'" for name in tables[:_NAMED])
-        raise InputError(
-            f"{fault} ({first_names(tables, quoted=True) or 'none'})", f"give one, or several: {shown}", where=book
-        )
+        fault += f" ({first_names(tables, quoted=True) or 'none'})"
+        raise InputError(fault, f"give one, or several: {shown}", where=book)
     name = sheet or tables[0]
     text = io.StringIO()
     csv.writer(text).writerows([["" if cell is None else cell for cell in row] for row in sheets[name]])
@@ -570,7 +569,6 @@ def _header(path: Path, line: int, cells: Sequence[str]) -> list[str]:
     if names and not names[0] and all(names[1:]):
         names[0] = "index"
     if twice := [name for name, count in Counter(names).items() if name and count > 1]:
-        raise InputError(
-            f"column '{twice[0]}' appears twice", "give each column a name of its own", where=path, line=line
-        )
+        fault = f"column '{twice[0]}' appears twice"
+        raise InputError(fault, "give each column a name of its own", where=path, line=line)
     return names

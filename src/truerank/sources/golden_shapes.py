@@ -14,6 +14,7 @@ from truerank.sources.golden_roles import named_columns
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, is_summary, json_cell, of_rows
 from truerank.sources.golden_scores import check_means, check_preferences, group_of
 from truerank.sources.golden_words import joined, says, words_of
+from truerank.sources.pair_tables import judgment_columns
 from truerank.sources.tool_results import FORMS, NAMES_OF_MEASURES, ToolForm, is_number, measure_name
 from truerank.text.printable import counted
 
@@ -43,6 +44,9 @@ def shaped(
         table, wanted = _of_columns(table, scored, measure)
         chosen |= {"measure": (wanted,), "score": (wanted,)}
     chosen = {**_of_form(table, form, chosen), **chosen}
+    named_else = {"document", "expected", "retrieved", "score", "rank"} & set(chosen)
+    if not named_else and (own := judgment_columns(table.names)) and is_numeric(table, own[2]):
+        chosen |= {"document": (own[1],)} if len(set(map(str, table.cells(own[0])))) < len(table.rows) else {}
     if form.tool:
         taken = {name for names in chosen.values() for name in names}
         left = {name for part in form.left.split() for name in fnmatch.filter(table.names, part)} - taken

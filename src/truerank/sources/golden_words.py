@@ -146,7 +146,7 @@ MODELS: Final = frozenset(
 )
 MEASURE: Final = re.compile(
     r"(n?dcg|recall|precision|mrr|rr|map|ap|hit(?:_?rate)?|success|f1|accuracy|acc|em|rouge|bleu|latency|"
-    r"cost)(?:[@_ ]?\d+)?",
+    r"cost)(?:[@_ ]?\d+)?|[rp]@\d+",
     re.IGNORECASE,
 )
 

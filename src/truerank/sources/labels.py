@@ -176,9 +176,8 @@ def _item(row: Row, where: str) -> Judgment:
     }  # fmt: skip
     probability, similarity = numbers["probability"], numbers["similarity"]
     if probability is not None and not 0 < probability <= 1:
-        raise InputError(
-            f"the probability {probability:g} is not above 0 and at most 1", "correct it", where=where, line=row.line
-        )
+        fault = f"the probability {probability:g} is not above 0 and at most 1"
+        raise InputError(fault, "correct it", where=where, line=row.line)
     told = any(_value(values, names) for names in (QUERY_ID_NAMES, QUERY_NAMES, _DOCUMENTS))
     number, undoes = (None if n is None else int(n) for n in (numbers["number"], numbers["undoes"]))
     return Judgment(

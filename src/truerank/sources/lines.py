@@ -5,6 +5,7 @@ Lines are decoded at once where the bytes are UTF-8, one by one where they are n
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -221,6 +222,14 @@ _WIDE_BLANKS: Final = (b"\xc2\x85", b"\xc2\xa0", b"\xe1\x9a\x80", b"\xe2\x80", b
 LineReader: TypeAlias = Callable[[list[str], Path, int], Sequence[Any]]
 
 
+class Header(NamedTuple):
+    """How lines below the names of columns are read; blanks separate where nothing does, `plain` if all count."""
+
+    separator: str | None
+    places: tuple[int, ...]
+    plain: bool
+
+
 class Repeat(NamedTuple):
     """A pair of topic and document that occurs twice: the positions of the two rows, counted from 0."""
 
@@ -234,43 +243,40 @@ def frames(
     layouts: Sequence[Sequence[str | None]],
     reader: LineReader,
     *,
-    header: tuple[str, ...] = (),
+    header: Callable[[str], Header | None],
 ) -> Iterator[pl.DataFrame]:
     """The lines of a text file, compressed or not, as frames of about 16 MiB of text.
 
     Lines that have single blanks or tabs between their columns, or can be made so cheaply, are parsed as columns.
     Where that fails the reader of single lines goes over the block: it raises the fault, or gives the same values.
     """
-    number, tab = 1, None
+    number, head = 1, None
     for skipped, data in _whole_lines(path, _BLOCK):
         number += skipped
         if (place := data.find(b"\0")) >= 0:
             line = number + data.count(b"\n", 0, place)
             raise InputError("a NUL character, which is in no id", "write the file again", where=path, line=line)
-        first = block_of(1, _first_line(data), path).text if number == 1 and header else ""
-        if first and tuple(first.split()) == header:
-            number, data, tab = 2, data[len(_first_line(data)) + 1 :], separator(first, header)
+        if number == 1 and (head := header(block_of(1, _first_line(data), path).text)):
+            number, data = 2, data[len(_first_line(data)) + 1 :]
         plain = data.isascii() or not any(blank in data for blank in _WIDE_BLANKS)
-        plain = plain and not (tab is not None and b" " in data)
+        plain = plain and (head is None or (head.plain and not (head.separator and b" " in data)))
         frame = _parsed(data, schema, layouts) if plain else None
         lines = data.count(b"\n") if frame is None else len(frame)
         if frame is None and plain:
             frame = _parsed(_single_spaced(data), schema, layouts)
         if frame is None:
-            frame = _by_line(data, number, path, schema, reader, tab=tab)
+            frame = _by_line(data, number, path, schema, reader, head=head)
         number += lines
         if len(frame):
             yield frame
 
 
-def separator(first: str, header: tuple[str, ...]) -> str | None:
-    """A tab where the first line is a header with tabs, so that ids may hold blanks; None where blanks separate."""
-    return "\t" if header and tuple(first.strip().split("\t")) == header else None
-
-
-def cells_of(line: str, tab: str | None = None) -> list[str]:
-    """The columns of a line; none of a blank one."""
-    return [cell.strip() for cell in line.split(tab)] if tab is not None and tab in line.strip() else line.split()
+def cells_of(line: str, head: Header | None = None) -> list[str]:
+    """The columns of a line that count; none of a blank one."""
+    sign = head.separator if head and head.separator and head.separator in line.strip() else None
+    parts = line.split(sign) if sign in (None, "\t") else next(csv.reader([line], delimiter=sign))
+    cells = [cell.strip() for cell in parts]
+    return cells if head is None or head.plain or len(cells) <= max(head.places) else [cells[at] for at in head.places]
 
 
 def pair_keys(topics: pl.Series, documents: pl.Series) -> Hashes:
@@ -293,14 +299,13 @@ def repeated_pair(topics: pl.Series, documents: pl.Series) -> Repeat | None:
     return Repeat(repeats["first"][0], repeats["row"][0]) if len(repeats) else None
 
 
-def raise_repeat(path: Path, pair: Repeat, header: tuple[str, ...] = ()) -> None:
+def raise_repeat(path: Path, pair: Repeat, header: Callable[[str], Header | None]) -> None:
     """Says of a pair that occurs twice which lines these are."""
-    row, first_line, tab = -1, 0, None
+    row, first_line, head = -1, 0, None
     for first, data in byte_blocks(path):
         for number, line in enumerate(block_of(first, data, path).lines, start=first):
-            cells = cells_of(line, tab)
-            if not cells or (number == 1 and tuple(cells) == header):
-                tab = separator(line, header)
+            head = header(line) if number == 1 else head
+            if not (cells := cells_of(line, head)) or (number == 1 and head):
                 continue
             row += 1
             if row == pair.first:
@@ -362,11 +367,11 @@ def _first_line(data: bytes) -> bytes:
 
 
 def _by_line(
-    data: bytes, first: int, path: Path, schema: Mapping[str, Any], reader: LineReader, *, tab: str | None = None
+    data: bytes, first: int, path: Path, schema: Mapping[str, Any], reader: LineReader, *, head: Header | None
 ) -> pl.DataFrame:
     rows = []
     for number, line in enumerate(block_of(first, data, path).lines, start=first):
-        if cells := cells_of(line, tab):
+        if cells := cells_of(line, head):
             try:
                 rows.append(reader(cells, path, number))
             except InputError:

@@ -164,7 +164,7 @@ def _entries(value: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any],
 
 def _languages(entry: Mapping[str, Any]) -> str | None:
     value = entry.get("languages")
-    return ", ".join(sorted(map(str, value))) if isinstance(value, list) and value else None
+    return ", ".join(sorted(set(map(str, value)))) if isinstance(value, list) and value else None
 
 
 def _facts(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +11,8 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.sources import formats
-from truerank.sources.lines import Repeat, raise_repeat
+from truerank.sources.golden_words import DOCUMENT, GRADE, RANK, SCORES, SYSTEM, joined, says, words_of
+from truerank.sources.lines import Header, Repeat, raise_repeat
 from truerank.sources.rows import parquet_columns, parquet_frames
 
 #: What other programs call the columns.
@@ -20,6 +21,12 @@ _NAMES: Final = {
     "doc_id": ("corpus-id", "docno", "docid", "document"),
     "relevance": ("label", "grade", "rel"),
 }
+_TOPICS: Final = tuple("query_id qid q_id queryid topic_id topic topic_number question_id query".split())
+_GRADES: Final = GRADE | {"label", "rating"}
+#: What has an id, and is no document.
+_OTHERS: Final = SYSTEM | frozenset(
+    "annotator user worker rater assessor judge session batch trace request trial".split()
+)
 _BEIR: Final = frozenset(("query-id", "corpus-id", "score"))
 #: Rows that are read at once.
 _ROWS: Final = 1 << 19
@@ -73,7 +80,22 @@ def conforming(frame: pl.DataFrame, schema: Mapping[str, Any], where: str | Path
     return frame
 
 
-def refuse_repeat(path: Path, frame: pl.DataFrame, pair: Repeat, header: tuple[str, ...] = ()) -> None:
+def judgment_columns(names: Sequence[str]) -> tuple[str, str, str] | None:
+    """The columns of topic, document and grade where each row is a judgment, as their names say."""
+    if _BEIR.issubset(names):
+        return "query-id", "corpus-id", "score"
+    spelt = {joined(name): name for name in reversed(names)}
+    topic = next((spelt[one] for one in _TOPICS if one in spelt), None)
+    grade = next((name for one, name in spelt.items() if one in _GRADES), None)
+    others = [name for name in names if name not in (topic, grade)]
+    documents = [name for name in others if joined(name) in DOCUMENT]
+    documents = documents or [name for name in others if words_of(name)[-1:] == ("id",) and not says(name, _OTHERS)]
+    if topic is None or grade is None or len(documents) != 1 or any(joined(name) in RANK | SCORES for name in others):
+        return None
+    return topic, documents[0], grade
+
+
+def refuse_repeat(path: Path, frame: pl.DataFrame, pair: Repeat, header: Callable[[str], Header | None]) -> None:
     """Says of a pair that occurs twice in a file, with its lines where it has lines."""
     if formats.detect(path) == "parquet":
         topic, document = frame["topic_id"][pair.second], frame["doc_id"][pair.second]

@@ -18,7 +18,7 @@ from truerank.sources import compressed, formats, grammar, irds, lines
 from truerank.sources.distinct import IdWindow
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import byte_blocks, decoded
-from truerank.sources.pair_tables import parquet_pairs, refuse_repeat
+from truerank.sources.pair_tables import judgment_columns, parquet_pairs, refuse_repeat
 from truerank.sources.sharing import shared_frames
 from truerank.text.printable import counted
 
@@ -28,7 +28,7 @@ QREL_SCHEMA: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String
 BEIR_HEADER: Final = ("query-id", "corpus-id", "score")
 _LAYOUTS: Final = (("topic_id", None, "doc_id", "relevance"), ("topic_id", "doc_id", "relevance"))
 _LARGEST: Final = 2**31 - 1
-_DECIMAL: Final = re.compile(r"\S+(\s+\S+){1,2}\s+-?\d*\.\d*[1-9]\d*\s*")
+_DECIMAL: Final = re.compile(r"-?\d*\.\d*[1-9]\d*")
 _ROWS: Final = 1 << 16
 #: Judgments whose pairs are remembered, at least half of them.
 _WINDOW: Final = 1 << 21
@@ -43,14 +43,16 @@ class QrelLine(NamedTuple):
     number: int
     raw: bytes
     said: Qrel | InputError | None
+    head: lines.Header | None = None
 
 
 def read_qrels(spec: str | SourceSpec) -> Iterator[Qrel]:
     """Reads relevance judgments.
 
-    TREC lines `topic iteration document relevance` (blanks or tabs), BEIR lines `query TAB document TAB score` (with
-    or without their header), a BEIR folder (`qrels/test.tsv`), Parquet with the columns of `QREL_SCHEMA` (or the names
-    that other programs give them), an ir_datasets id.
+    TREC lines `topic iteration document relevance` (blanks or tabs), BEIR lines `query TAB document TAB score`, with or
+    without a header; tables whose header names a topic, a document and a grade (CSV, too); a BEIR folder
+    (`qrels/test.tsv`), Parquet with the columns of `QREL_SCHEMA` (or the names that other programs give them), an
+    ir_datasets id.
 
     Args:
         spec: the source, see `grammar.parse`.
@@ -87,7 +89,7 @@ def read_qrels_frame(spec: str | SourceSpec) -> pl.DataFrame:
     spec = _checked(spec)
     frame = pl.concat([pl.DataFrame(schema=QREL_SCHEMA), *qrel_frames(spec)], rechunk=True)
     if spec.scheme != "irds" and (pair := lines.repeated_pair(frame["topic_id"], frame["doc_id"])):
-        refuse_repeat(qrels_path(spec.path), frame, pair, BEIR_HEADER)
+        refuse_repeat(qrels_path(spec.path), frame, pair, header_of)
     return frame
 
 
@@ -101,7 +103,8 @@ def qrel_frames(spec: str | SourceSpec) -> Iterator[pl.DataFrame]:
         return
     path = qrels_path(spec.path)
     found = False
-    blocks: Callable[[], Iterator[pl.DataFrame]] = partial(_text_frames, path)
+    blocks: Callable[[], Iterator[pl.DataFrame]]
+    blocks = partial(lines.frames, path, QREL_SCHEMA, _LAYOUTS, _values, header=header_of)
     if formats.detect(path) == "parquet":
         blocks = partial(parquet_pairs, path, QREL_SCHEMA)
     elif has_decimals(path):
@@ -113,20 +116,29 @@ def qrel_frames(spec: str | SourceSpec) -> Iterator[pl.DataFrame]:
         raise _nothing(path)
 
 
-def _text_frames(path: Path) -> Iterator[pl.DataFrame]:
-    return lines.frames(path, QREL_SCHEMA, _LAYOUTS, _values, header=BEIR_HEADER)
-
-
 def has_decimals(path: Path) -> bool:
     """Whether grades with decimals are among the first judgments: 0.7, 1.5."""
-    head = compressed.head(path).decode("utf-8", "replace").splitlines()
-    return any(_DECIMAL.fullmatch(line) for line in head)
+    rows = compressed.head(path).decode("utf-8-sig", "replace").splitlines()
+    head = header_of(rows[0]) if rows else None
+    cells = (lines.cells_of(row, head) for row in rows)
+    return any(len(own) in (3, 4) and _DECIMAL.fullmatch(own[-1]) for own in cells)
+
+
+def header_of(first: str) -> lines.Header | None:
+    """How the lines are read below a first one that names their columns; None where it is a judgment, or broken."""
+    sign = next((one for one in "\t,;|" if first.count(one) > 1), None)
+    cells = lines.cells_of(first, lines.Header(sign, (), plain=True))
+    if (named := judgment_columns(cells)) is not None:
+        places = tuple(map(cells.index, named))
+        return lines.Header(sign, places, plain=sign in (None, "\t") and places == tuple(range(len(cells))))
+    words = len(cells) in (3, 4) and sign in (None, "\t") and not re.search(r"\d|^#", first)
+    return lines.Header(sign, tuple(range(len(cells))), plain=True) if words else None
 
 
 def _with_decimals(path: Path) -> Iterator[pl.DataFrame]:
     """Judgments with decimals in their grades, as whole numbers."""
     kinds = QREL_SCHEMA | {"relevance": pl.Float64}
-    frame = pl.concat(lines.frames(path, kinds, _LAYOUTS, _decimal_values, header=BEIR_HEADER))
+    frame = pl.concat(lines.frames(path, kinds, _LAYOUTS, _decimal_values, header=header_of))
     step = step_of(frame["relevance"])
     grades = (pl.col("relevance") * step).round()
     largest = float(abs(frame["relevance"].to_numpy()).max())
@@ -177,19 +189,19 @@ def qrel_lines(spec: str | SourceSpec) -> Iterator[QrelLine]:
     spec = _checked(spec)
     if spec.scheme != "file":
         raise InputError("lines are read from files", "give a path", where=spec.spec)
-    path, tab = qrels_path(spec.path), None
+    path, head = qrels_path(spec.path), None
     for first, data in byte_blocks(path):
         for number, raw in enumerate(data.split(b"\n"), start=first):
             text, _ = decoded(raw, path, number, strict=False)
-            tab = lines.separator(text, BEIR_HEADER) if number == 1 else tab
-            cells = lines.cells_of(text, tab)
+            head = header_of(text) if number == 1 else head
+            cells = lines.cells_of(text, head)
             said: Qrel | InputError | None = None
-            if cells and not (number == 1 and tuple(cells) == BEIR_HEADER):
+            if cells and not (number == 1 and head):
                 try:
-                    said = Qrel(*_values(cells, path, number), cells[1] if len(cells) == 4 else "0")
+                    said = _qrel(cells, path, number)
                 except InputError as error:
                     said = None if cells[0].startswith("#") else error
-            yield QrelLine(number, raw, said)
+            yield QrelLine(number, raw, said, head)
 
 
 def qrel_text(frame: pl.DataFrame) -> str:
@@ -201,9 +213,8 @@ def qrel_text(frame: pl.DataFrame) -> str:
 def _checked(spec: str | SourceSpec) -> SourceSpec:
     spec = grammar.parse(spec) if isinstance(spec, str) else spec
     if spec.scheme == "hf":
-        raise InputError(
-            "judgments are not read from Hugging Face", "download the file and give its path", where=spec.spec
-        )
+        remedy = "download the file and give its path"
+        raise InputError("judgments are not read from Hugging Face", remedy, where=spec.spec)
     if spec.scheme == "irds":
         irds.check(spec.location, "qrels")
     return spec
@@ -255,32 +266,23 @@ def _decimal_values(cells: list[str], path: Path, line: int) -> tuple[str, str, 
 
 
 def _values(cells: list[str], path: Path, line: int) -> tuple[str, str, int]:
-    qrel = _qrel(cells, path, line)
-    return qrel.topic_id, qrel.doc_id, qrel.relevance
+    return _qrel(cells, path, line)[:3]
 
 
 def _qrel(cells: list[str], path: Path, line: int) -> Qrel:
     if len(cells) not in (3, 4):
-        raise InputError(
-            f"{counted(len(cells), 'column')} instead of 4",
-            "write topic, iteration, document, relevance",
-            where=path,
-            line=line,
-        )
+        fault = f"{counted(len(cells), 'column')} instead of 4"
+        raise InputError(fault, "write topic, iteration, document, relevance", where=path, line=line)
     topic, iteration, document, relevance = cells if len(cells) == 4 else (cells[0], "0", *cells[1:])
     try:
         qrel = Qrel(topic, document, int(relevance.removesuffix(".0")), iteration)
     except ValueError as error:
-        raise InputError(
-            f"expected an integer as relevance, got '{relevance[:40]}'",
-            "write whole grades, such as 7 for 0.7, as the last column",
-            where=path,
-            line=line,
-        ) from error
+        fault = f"expected an integer as relevance, got '{relevance[:40]}'"
+        remedy = "write whole grades, such as 7 for 0.7, as the last column"
+        raise InputError(fault, remedy, where=path, line=line) from error
     if "\0" in topic or "\0" in document:
         raise InputError("a NUL character, which is in no id", "write the file again", where=path, line=line)
     if not -_LARGEST - 1 <= qrel.relevance <= _LARGEST:
-        raise InputError(
-            f"the relevance '{relevance[:40]}' is too large", "write a grade such as 0 to 3", where=path, line=line
-        )
+        fault = f"the relevance '{relevance[:40]}' is too large"
+        raise InputError(fault, "write a grade such as 0 to 3", where=path, line=line)
     return qrel

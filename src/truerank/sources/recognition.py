@@ -28,8 +28,11 @@ from truerank.sources.grammar import parse, unique_names
 from truerank.sources.labels import read_labels
 from truerank.sources.mteb_results import counted_splits, is_mteb_result, read_mteb_results, task_scores
 from truerank.sources.notebook import source_of
-from truerank.sources.qrels import qrel_frames
+from truerank.sources.pair_tables import conforming, renamed
+from truerank.sources.qrels import QREL_SCHEMA, qrel_frames
+from truerank.sources.qrels import header_of as qrel_header
 from truerank.sources.rows import parquet_frames
+from truerank.sources.runs import header_of as run_header
 from truerank.sources.tool_results import graded, is_numbers, told_numbers, tool_result
 from truerank.text.printable import and_more, counted, listed
 
@@ -444,28 +447,27 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
     if not plain:
         return None
     if plain[0].split("\t")[:2] == ["query-id", "corpus-id"]:
-        why = "the columns query-id, corpus-id and score of BEIR"
-        return Reading(str(path), "judgments", why)
+        return Reading(str(path), "judgments", "the columns query-id, corpus-id and score of BEIR")
+    named = len(plain) > 1 and plain[0].count(",") < 2 and (qrel_header(plain[0]) or run_header(plain[0]))
+    below = plain[1:] if named else plain
 
     def share(pattern: re.Pattern[str]) -> float:
-        return sum(pattern.fullmatch(line.strip()) is not None for line in plain) / len(plain)
+        fitting = below if pattern in (_QREL, _RUN) else plain
+        return sum(pattern.fullmatch(line.strip()) is not None for line in fitting) / len(fitting)
 
-    found: Reading | None = None
+    found: tuple[Kind, str] | None = None
     if share(_QREL) >= _SHARE:
-        why = "lines of topic, 0, document and grade"
-        found = Reading(str(path), "judgments", why)
+        found = "judgments", "lines of topic, 0, document and grade"
     elif share(_RUN) >= _SHARE:
-        why = "lines of topic, Q0, document, rank, score and tag"
-        found = Reading(str(path), "run", why)
+        found = "run", "lines of topic, Q0, document, rank, score and tag"
     elif share(_BEIR_QREL) == 1 and _counts_up(plain):
-        why = "lines of topic, document and rank, as for MS MARCO"
-        found = Reading(str(path), "run", why)
+        found = "run", "lines of topic, document and rank, as for MS MARCO"
     elif len(plain) > 1 and share(_TEXT_LINE) == 1 and (words := _words_by_id(plain)):
-        why = f"lines of id and text without a header, {words:.0f} words each"
-        found = Reading(str(path), "documents" if words >= _DOCUMENT_WORDS else "questions", why)
+        kind: Kind = "documents" if words >= _DOCUMENT_WORDS else "questions"
+        found = kind, f"lines of id and text without a header, {words:.0f} words each"
     elif path.suffix not in _TABLES and share(_BEIR_QREL) >= _SHARE:
-        found = Reading(str(path), "judgments", "lines of topic, document and grade")
-    return found
+        found = "judgments", "lines of topic, document and grade"
+    return None if found is None else Reading(str(path), *found)
 
 
 def _words_by_id(lines: Sequence[str]) -> float:
@@ -502,7 +504,9 @@ def _records(path: Path, sample: Sequence[str]) -> Reading | None:
         records = []
     names = {str(key).lower() for one in records for key in (one if isinstance(one, dict) else ("",))}
     if names == _BEIR:
-        return Reading(str(path), "judgments", "query-id, corpus-id and score of BEIR", numbers=_of_beir(path))
+        rows = renamed(pl.DataFrame(opened_rows(path).rows if form == "jsonl" else []), QREL_SCHEMA)
+        numbers = conforming(rows, QREL_SCHEMA, path) if len(rows) else None
+        return Reading(str(path), "judgments", "query-id, corpus-id and score of BEIR", numbers=numbers)
     # A document beside a question is an answer.
     answers = names & _QUERY and names & _RECORD_OF_DOCUMENT
     if not names or not names <= _RECORD | _PROSE | _QUERY or answers or (form != "jsonl" and not names & _RECORD):
@@ -512,16 +516,6 @@ def _records(path: Path, sample: Sequence[str]) -> Reading | None:
     documents = not names & _QUERY and (long or bool(names & (_PROSE - {"text"})))
     why = f"records of {listed(sorted(names))}, {words / len(records):.0f} words each"
     return Reading(str(path), "documents" if documents else "questions", why)
-
-
-def _of_beir(path: Path) -> Mapping[str, Mapping[str, float]]:
-    found: dict[str, dict[str, float]] = {}
-    table = opened_rows(path)
-    for row, (topic, doc, cell) in enumerate(zip(*map(table.cells, ("query-id", "corpus-id", "score")), strict=True)):
-        if (grade := in_cells.number_of(cell)) is None:
-            raise table.fault(f"'{cell}' is not a grade", "give numbers", row)
-        found.setdefault(in_cells.identifier_of(topic), {})[in_cells.identifier_of(doc)] = grade
-    return in_cells.whole_grades(found)[0]
 
 
 def _first_records(path: Path, form: str, sample: Sequence[str]) -> list[Any]:
@@ -688,10 +682,8 @@ def _sources_of(readings: Sequence[Reading], results: GoldenTable | None, named:
         own = [one for one in readings if one.kind == kind and not named.get(option)]
         if len(own) > 1:
             also = " or --train" if option == "test" else ""
-            raise InputError(
-                f"two readings: {listed([one.path for one in own[:3]])} are {kind}",
-                f"say which with --{option}{also}, and leave the other out",
-            )
+            fault = f"two readings: {listed([one.path for one in own[:3]])} are {kind}"
+            raise InputError(fault, f"say which with --{option}{also}, and leave the other out")
         if own:
             found.setdefault(option, own[0].source(option))
     tests = [one for one in readings if one.kind == "test set" and formats.qrels_file(Path(one.path)) is not None]

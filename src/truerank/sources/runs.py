@@ -67,7 +67,7 @@ def read_run_frame(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA
     """
     frame = whole_run(path, columns)
     if pair := lines.repeated_pair(frame["topic_id"], frame["doc_id"]):
-        refuse_repeat(_file(path)[0], frame, pair)
+        refuse_repeat(_file(path)[0], frame, pair, header_of)
     return frame
 
 
@@ -115,7 +115,7 @@ def run_frames(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA)) -
     kinds = RUN_SCHEMA.items()
     read = {name: kind for name, kind in kinds if name in schema or (text and kind != pl.String) or is_shared()}
     layout = tuple(name if name in read else None for name in _LAYOUT)
-    as_text = partial(lines.frames, checked, read, [layout], _values_of(read))
+    as_text = partial(lines.frames, checked, read, [layout], _values_of(read), header=header_of)
     blocks = as_text if text else partial(parquet_pairs, checked, read)
     found = False
     for frame in shared_frames(checked, "run", blocks):
@@ -131,6 +131,14 @@ def _file(path: str | Path) -> tuple[Path, str]:
     if spec.scheme != "file":
         raise InputError("runs are read from files", "give a path", where=spec.spec)
     return spec.path, formats.detect(compressed.checked_file(spec.path))
+
+
+def header_of(first: str) -> lines.Header | None:
+    """How the lines are read below a first one that names their columns."""
+    cells = first.split()
+    numbers = {3: cells[2:], 6: cells[3:5]}.get(len(cells), [])
+    named = numbers and not re.search(r"^#|\d", cells[0]) and all(one.replace("_", "").isalpha() for one in numbers)
+    return lines.Header(None, (), plain=True) if named else None
 
 
 def _values_of(columns: Collection[str]) -> lines.LineReader:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from truerank.audits.leaderboard.board import block, read_board
 from truerank.audits.leaderboard.claims import on_fixed_tasks
 from truerank.audits.leaderboard.order import Questions
 from truerank.cli import main
-from truerank.errors import InputError, OptionError
+from truerank.errors import InputError, OptionError, TwoReadingsError
 from truerank.measures.rank_groups import order_by, rank_groups
 
 TASKS = [f"Task{number}" for number in range(8)]
@@ -78,6 +79,62 @@ def german(place: Path) -> None:
         language = ["deu-Latn" if number == 2 else "eng-Latn"]
         entry = {"main_score": 0.5 + number / 50, "languages": language}
         write(place, f"org__model{number}", "Task3", 0.5, scores={"test": [entry]})
+
+
+def board_of(place: Path, head: str, *numbers: Callable[[int], float]) -> Path:
+    rows = [f"s{at},{','.join(f'{one(at):g}' for one in numbers)}" for at in range(6)]
+    (place / "board.csv").write_text("\n".join((head, *rows)) + "\n")
+    return place / "board.csv"
+
+
+@pytest.mark.parametrize(
+    "names", ["n_queries,latency_ms", "chunks,seconds", "documents,ci_low", "tokens_used,±", "corpus,std", "n,hits"]
+)
+@pytest.mark.parametrize("scale", [1, 100])
+def test_counts_times_and_ends_of_intervals_are_no_tasks(tmp_path: Path, names: str, scale: int) -> None:
+    head = f"config,Law,Health,{names}"
+    second = (lambda at: 0.3 + at / 70) if names.endswith(("_ms", "seconds", "low", "std")) else (lambda at: 900 + at)
+    scores = [lambda at: scale * (0.4 + at / 37), lambda at: scale * (0.5 + at / 41)]
+    found = read_board(board_of(tmp_path, head, *scores, lambda at: 2000 + 3000 * at, second))
+    assert set(found.cells["task"]) == {"Law", "Health"}
+    assert f"Not taken for scores: {names.replace(',', ', ')}." in found.remarks
+
+
+@pytest.mark.parametrize(
+    "names", ["hit@1,hit@5,mrr", "R@1,R@10,nDCG@10", "recall@5,precision@5,f1", "map,accuracy,P@3"]
+)
+def test_measures_of_one_test_are_no_tasks(tmp_path: Path, names: str) -> None:
+    shares = [lambda at: 0.2 + at / 90, lambda at: 0.4 + at / 80, lambda at: 0.3 + at / 70]
+    path = board_of(tmp_path, f"pipeline,{names},n", *shares, lambda _: 2000)
+    first, joint = names.partition(",")[0], names.replace(",", "+")
+    with pytest.raises(InputError, match="are measures of one test, and no tasks") as fault:
+        read_board(path)
+    assert f"--columns system=pipeline,score={joint}" in str(fault.value)
+    named = read_board(path, f"system=pipeline,score={joint}")
+    assert set(named.cells["task"]) == {*names.split(",")}
+    with pytest.raises(InputError, match=f"one score of each system, in '{first}', and no task"):
+        read_board(path, f"system=pipeline,score={first}")
+
+
+def test_several_rows_of_a_system_are_tasks_if_somebody_says_so(tmp_path: Path) -> None:
+    rows = [f"{system},{part},{8 + at},0.{4 + at}5,0.{3 + at}5" for system in "ab" for at, part in enumerate("xyz")]
+    (tmp_path / "b.csv").write_text("\n".join(("system,segment,n_questions,ndcg@5,mrr", *rows)) + "\n")
+    choice = "task=segment,system=system,score=ndcg@5"
+    with pytest.raises(TwoReadingsError, match="several rows of each system, by 'segment'") as fault:
+        read_board(tmp_path / "b.csv")
+    assert choice in fault.value.choices
+    with pytest.raises(TwoReadingsError, match="on 'segment' in 'ndcg@5', 'mrr'"):
+        read_board(tmp_path / "b.csv", "task=segment")
+    assert set(read_board(tmp_path / "b.csv", choice).cells["task"]) == {*"xyz"}
+
+
+def test_languages_are_several_where_none_is_the_same(tmp_path: Path) -> None:
+    german(folder(tmp_path))
+    assert leaderboard(tmp_path).verdicts[-1].word == "NOT COMPARABLE"
+    for number, languages in enumerate((["eng-Latn"], ["eng-Latn", "fra-Latn"], ["eng-Latn"] * 2) * 2):
+        entry = {"main_score": 0.5 + number / 50, "languages": languages}
+        write(tmp_path, f"org__model{number}", "Task3", 0.5, scores={"test": [entry]})
+    assert "BOARD12" not in {one.rule.code for one in leaderboard(tmp_path).findings}
 
 
 def one_result(place: Path) -> None:
@@ -336,6 +393,26 @@ def test_claims_name_both_questions_and_are_corrected(tmp_path: Path) -> None:
     assert "On these 8 tasks: HOLDS" in one.sentence and "another task of this kind: CANNOT TELL" in one.sentence
     several = leaderboard(rows, LeaderboardOptions(claim=("a > b", "a > c"))).verdicts[0]
     assert "2 claims" in several.rests_on and several.sentence != one.sentence
+
+
+@pytest.mark.parametrize(
+    ("leads", "word", "text"),
+    [
+        ([0.03, 0.04], "CANNOT TELL", "2 tasks are too few to tell: with fewer than 6 no test of signs"),
+        ([0.03, 0.03, 0.03], "CANNOT TELL", "+0.0300, 3 tasks are too few"),
+        ([0.03, 0.04, 0.02, 0.03, 0.035], "CANNOT TELL", "5 tasks are too few"),
+        ([0.03, 0.04, 0.02, 0, 0, 0, 0, 0], "CANNOT TELL", "only 3 of 8 tasks differ"),
+        ([0.03, 0.04, 0.02, 0.03, 0.035, 0.03], "HOLDS", "of this kind: HOLDS, +0.0308 (+0.02"),
+        ([0.25] * 6, "HOLDS", "of this kind: HOLDS, +0.2500 on each of them"),
+    ],
+)
+def test_a_claim_on_another_task_needs_six_that_differ(leads: list[float], word: str, text: str) -> None:
+    rows = [
+        {"system": name, "task": f"T{at}", "score": 0.5 + at / 16 + (name == "a") * lead}
+        for at, lead in enumerate(leads) for name in "ab"
+    ]  # fmt: skip
+    verdict = leaderboard(rows, LeaderboardOptions(claim=("a > b",))).verdicts[0]
+    assert verdict.word == word and text in verdict.sentence
 
 
 def test_an_order_on_these_tasks_and_one_on_others(tmp_path: Path) -> None:

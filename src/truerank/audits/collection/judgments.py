@@ -72,7 +72,7 @@ def read_judgments(source: Any) -> JudgmentTable:
 
 def _line_by_line(spec: SourceSpec, broken: list[tuple[int, str]]) -> tuple[pl.DataFrame, pl.Series]:
     rows, lines = [], []
-    for number, raw, said in qrel_lines(spec):
+    for number, raw, said, _ in qrel_lines(spec):
         if isinstance(said, Qrel):
             rows.append((said.topic_id, said.doc_id, said.relevance))
             lines.append(number)

@@ -289,9 +289,13 @@ def _written(line: QrelLine, said: Qrel, topic_id: str, doc_id: str, relevance: 
     """The line with another topic, document or grade, its separators kept."""
     if (said.topic_id, said.doc_id, said.relevance) == (topic_id, doc_id, relevance):
         return line.raw
-    pieces = re.split(rb"(\s+)", line.raw)
-    cells = [place for place, piece in enumerate(pieces) if piece and not piece.isspace()]
-    pieces[cells[0]] = topic_id.encode()
-    pieces[cells[-2]] = doc_id.encode()
-    pieces[cells[-1]] = str(relevance).encode()
+    head = None if line.head is None or line.head.plain else line.head
+    sign = head and head.separator
+    pieces = re.split(
+        rb"(\s+)" if sign is None else rb'(%s(?=(?:[^"]*"[^"]*")*[^"]*$)|\s+$)' % re.escape(sign.encode()), line.raw
+    )
+    cells = [place for place, piece in enumerate(pieces) if place % 2 == 0 and (piece or sign)]
+    places = head.places if head else (0, -2, -1)
+    for at, value in zip(places, (topic_id, doc_id, relevance), strict=True):
+        pieces[cells[at]] = str(value).encode()
     return b"".join(pieces)

@@ -129,11 +129,10 @@ def leaderboard(
         "remarks_text": " ".join(board.remarks),
     }  # fmt: skip
     counts = {name: sum(one.rule is rule for one in found) for name, rule in RULES.items()}
-    many = len(options.claim)
-    level = 1 - (1 - resampling.confidence) / max(1, many)
+    many, sure = len(options.claim), resampling.confidence
     subjects = ("order on these tasks", "order on tasks of this kind") if "kind" in orders else ("order",)
     verdicts = (
-        *(_claimed(text, cells, frozenset(odd["system"]), trained, level, many=many) for text in options.claim),
+        *(_claimed(text, cells, frozenset(odd["system"]), trained, sure, many=many) for text in options.claim),
         *(order_verdict(*one) for one in zip(facts["orders"].values(), subjects, left, strict=True)),
         rows_verdict(counts, facts),
     )
@@ -147,13 +146,13 @@ def leaderboard(
 
 
 def _claimed(
-    text: str, cells: pl.DataFrame, odd: frozenset[str], trained: dict[str, frozenset[str]], level: float, *, many: int
+    text: str, cells: pl.DataFrame, odd: frozenset[str], trained: dict[str, frozenset[str]], sure: float, *, many: int
 ) -> Verdict:
     """Whether a claim holds, by the scores that are on the scale of most."""
     known = frozenset(cells["system"])
     parts = [resolved(part.strip(), known | odd) for part in text.split(">")]
     lost = [part for part in parts if part in odd - known]
-    return scale_verdict(parts, lost) if lost else claim_verdict(task_claim(text, cells, trained, level), many)
+    return scale_verdict(parts, lost) if lost else claim_verdict(task_claim(text, cells, trained, sure, many), many)
 
 
 def _gallery(board: ScoreBoard) -> dict[str, Any]:

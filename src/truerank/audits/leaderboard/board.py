@@ -13,18 +13,19 @@ import polars as pl
 
 from truerank.arrays import Floats
 from truerank.errors import InputError
-from truerank.sources.golden_cells import is_missing, number_of
+from truerank.sources.golden_cells import is_missing, is_whole, number_of
 from truerank.sources.golden_roles import named_columns
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, opened_rows
 from truerank.sources.golden_scores import refuse_marks, with_texts
-from truerank.sources.golden_words import words_of
+from truerank.sources.golden_words import is_measure, words_of
 from truerank.sources.mteb_results import CELLS, one_score_each, read_mteb_results
 from truerank.sources.recognition import Reading, several_paths
 from truerank.text.printable import counted
 
 _SYSTEM: Final = (
-    "system", "model", "model_name", "model_id", "system_id", "system_name", "run", "run_id", "method", "name",
-)  # fmt: skip
+    "system model model_name model_id system_id system_name run run_id method name config configuration retriever "
+    "pipeline experiment variant"
+).split()
 _TASK: Final = ("task", "task_name", "task_id", "dataset", "data_set", "benchmark", "collection")
 _SCORE: Final = ("score", "value", "main_score", "ndcg@10", "ndcg_at_10")
 #: What columns can be named, and what two of these roles are here.
@@ -46,10 +47,12 @@ _REPEAT: Final = ("repeat", "repetition", "trial", "seed", "epoch", "iteration")
 _NO_TASK: Final = frozenset(
     "rank mean average avg median overall total parameters parameter params dimensions dimension dims dim size memory "
     "tokens token length context window license licence date year release released updated shot zs latency speed "
-    "throughput cost price position place".split()
+    "throughput cost price position place n num count counts chunks ci pp std stdev sd se stderr variance seconds "
+    "second secs sec ms duration runtime elapsed".split()
 )
 _BESIDE: Final = frozenset(
-    "max maximum min embedding model number of n num no nb count usage zero mb gb m b k ms s million millions billion "
+    "max maximum min embedding model number of no nb usage zero mb gb m b k s low high lower upper bound half width "
+    "error questions queries samples items rows docs documents index million millions billion "
     "billions task tasks type types tasktype dataset datasets borda macro micro all active sequence seq vector input "
     "output score scores time open weights url link per query the in".split()
 )
@@ -190,16 +193,27 @@ def _table(table: GoldenRows, named: Mapping[str, tuple[str, ...]]) -> _Read:
         remarks.append("The first column has no name; its rows are taken for systems.")
     if system and task and len(scores) > 1:
         system, task = (system, None) if "system" in named or "task" not in named else (None, task)
+    if system and task and (columns := [name for name in _scores(table, system) if name != task]):
+        asked = tuple(f"system={system},task={task},score={name}" for name in columns)
+        raise table.two_readings(f"scores of '{system}' on '{task}' in {first_names(columns, quoted=True)}", asked)
     if (system is None) == (task is None):
         names_found = ", ".join(table.names)
         what = "a column of systems and one of tasks, and none of scores" if system else "no column of systems or tasks"
         remedy = "name them: --columns system=COLUMN,task=COLUMN,score=COLUMN; or two of them"
         raise table.fault(f"{what}: {names_found}", remedy)
     head = next(name for name in (system, task) if name is not None)
-    columns = [name for name in table.names if name != head and not _is_no_task(name) and _numeric(table, name)]
-    columns = list(scores) or columns
+    columns = list(scores) or _scores(table, head)
+    kinds = ("system", "task") if task is None else ("task", "system")
+    _refuse_groups(table, head, kinds, columns)
+    remedy = f"give a column for each {kinds[1]}, or rows with a column of systems, one of tasks and one of scores"
     if len(columns) < 2:
-        raise table.fault("fewer than two columns of numbers", "give a column for each task, or for each system")
+        what = f"one score of each {kinds[0]}, in '{columns[0]}', and no {kinds[1]}" if columns else "no scores"
+        raise table.fault(f"fewer than two columns of numbers: {what}", remedy)
+    measures = [] if scores else [name for name in columns if is_measure(name)]
+    if 2 * len(measures) > len(columns):
+        fault = f"{first_names(measures, quoted=True)} are measures of one test, and no {kinds[1]}s"
+        also = f"if they are {kinds[1]}s: --columns {kinds[0]}={head},score={'+'.join(columns)}"
+        raise table.fault(fault, f"{remedy}; {also}")
     if aside := [name for name in table.names if name != head and name not in columns]:
         remarks.append(f"Not taken for scores: {', '.join(aside)}.")
     remarks += [f"{text[0].upper()}{text[1:]}." for text in with_texts(table, aside)]
@@ -214,9 +228,28 @@ def _table(table: GoldenRows, named: Mapping[str, tuple[str, ...]]) -> _Read:
             if not is_missing(cells.get(column)):
                 pair = (own, column) if task is None else (column, own)
                 rows.append({"system": pair[0], "task": pair[1], "score": _number(table, row, column)})
-    kinds = ("system", "task") if task is None else ("task", "system")
     roles = {kinds[0]: (head,), f"{kinds[1]}s": tuple(columns)}
     return roles, _cells(rows, table), [*remarks, *_no_tasks(summaries)]
+
+
+def _scores(table: GoldenRows, head: str) -> list[str]:
+    """The columns of scores: no counts beside shares, and none that is on no scale beside others that are."""
+    every = [name for name in table.names if name != head and not _is_no_task(name) and _numeric(table, name)]
+    largest = {name: max(_as_number(cell) or 0.0 for cell in table.filled(name)) for name in every}
+    whole = {name for name in every if is_whole(table, name)}
+    shares = [name for name in every if name not in whole and largest[name] <= 1]
+    limit = 1 if shares and len(shares) >= len(every) - len(whole) else 100
+    return [name for name in every if name not in whole or largest[name] <= limit]
+
+
+def _refuse_groups(table: GoldenRows, head: str, kinds: tuple[str, str], columns: Sequence[str]) -> None:
+    """Asks about a table with several rows of a system, or of a task, that a further column tells apart."""
+    own = table.cells(head)
+    rest = [name for name in table.names if name not in (head, *columns) and not _numeric(table, name)]
+    for name in rest if len(set(own)) < len(own) else ():
+        if len({*zip(own, map(str, table.cells(name)), strict=True)}) == len(own):
+            choices = tuple(f"{kinds[1]}={name},{kinds[0]}={head},score={column}" for column in columns)
+            raise table.two_readings(f"several rows of each {kinds[0]}, by '{name}': {kinds[1]}s, or copies", choices)
 
 
 def _long(table: GoldenRows, names: tuple[str, str | None, str], about: Mapping[str, str], repeat: str | None) -> _Read:

@@ -12,11 +12,11 @@ import scipy
 from truerank.audits.leaderboard.board import ChosenScores, chosen
 from truerank.audits.leaderboard.order import SHOWN, Questions, questions_of
 from truerank.errors import OptionError
-from truerank.measures.magnitudes import difference_interval
+from truerank.measures.magnitudes import difference_interval, too_few
 
 
 class TaskDifference(NamedTuple):
-    """A mean difference over tasks, with its interval where there is one.
+    """A mean difference over tasks, with its interval where there is one; `few` says why there is none.
 
     `fixed` holds the ends for questions of their kind on these tasks, where there are scores of questions.
     """
@@ -28,6 +28,7 @@ class TaskDifference(NamedTuple):
     wins: int
     losses: int
     fixed: tuple[float, float] | None = None
+    few: str = ""
 
 
 class TaskClaim(NamedTuple):
@@ -39,14 +40,17 @@ class TaskClaim(NamedTuple):
     untrained: TaskDifference | None
 
 
-def task_claim(text: str, cells: pl.DataFrame, trained: dict[str, frozenset[str]], confidence: float) -> TaskClaim:
+def task_claim(
+    text: str, cells: pl.DataFrame, trained: dict[str, frozenset[str]], confidence: float, claims: int = 1
+) -> TaskClaim:
     """The claim of a text, "A > B".
 
     Args:
         text: the claim.
         cells: the scores; of both systems the split that both have counts, whatever others have.
         trained: the tasks that a system was trained on, by system.
-        confidence: of each interval.
+        confidence: of all intervals together.
+        claims: that are tested together.
 
     Raises:
         OptionError: it does not name two systems that share a task.
@@ -63,8 +67,14 @@ def task_claim(text: str, cells: pl.DataFrame, trained: dict[str, frozenset[str]
     if not len(both):
         raise OptionError("claim", f"{text}: no task in common", "name systems that were scored on one task")
     seen = both["task"].is_in([*{task for part in parts for task in trained.get(part, ())}])
-    every = _difference(both, own.items, parts, confidence)
-    untrained = _difference(both.filter(~seen), own.items, parts, confidence) if seen.any() else None
+
+    def found(tasks: pl.DataFrame) -> TaskDifference:
+        """The difference; of too few tasks that differ there is no interval for another one."""
+        difference = _difference(tasks, own.items, parts, 1 - (1 - confidence) / claims)
+        few = too_few((tasks["score"] - tasks["score_other"]).to_numpy(), confidence, "task")
+        return difference._replace(low=None, high=None, few=few) if few else difference
+
+    every, untrained = found(both), found(both.filter(~seen)) if seen.any() else None
     return TaskClaim(parts[0], parts[1], every, untrained)
 
 

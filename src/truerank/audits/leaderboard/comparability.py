@@ -117,8 +117,10 @@ def _made_otherwise(cells: pl.DataFrame) -> Iterator[Finding]:
     for task, values in _several(cells, "prompt"):
         yield _finding("mixed-prompts", task, f"{task}: {len(values)} prompts ({first_names(values, quoted=True)}).")
     for task, value, systems, most in _minorities(cells, "languages"):
-        evidence = f"{task}: {first_names(systems)} in {value}, most in {most}."
-        yield _finding("mixed-languages", f"{task}\0{value}", evidence)
+        # Versions of a tool name more or fewer languages of the same data.
+        if set(value.split(", ")).isdisjoint(most.split(", ")):
+            evidence = f"{task}: {first_names(systems)} in {value}, most in {most}."
+            yield _finding("mixed-languages", f"{task}\0{value}", evidence)
     # Several measures of a file may have the value of its main score.
     named = cells.filter(pl.col("main_measure") != "").with_columns(pl.col("main_measure").str.split(" "))
     counts = named.explode("main_measure").group_by("task", "main_measure").agg(pl.col("system").n_unique())

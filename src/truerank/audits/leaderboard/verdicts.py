@@ -8,7 +8,9 @@ from typing import Any
 import polars as pl
 
 from truerank.audits.leaderboard.claims import TaskClaim, TaskDifference
+from truerank.audits.leaderboard.comparability import RULES
 from truerank.core.verdict import Verdict
+from truerank.measures.magnitudes import ROUNDING
 from truerank.sources.golden_rows import first_names
 from truerank.text.printable import listed
 
@@ -16,6 +18,7 @@ from truerank.text.printable import listed
 def rows_verdict(counts: Mapping[str, int], facts: Mapping[str, Any]) -> Verdict:
     """Whether the rows are comparable, by the rules that were found."""
     named = {"mixed-splits": "several splits", "mixed-scales": "several scales",
+             "mixed-languages": "several languages",
              "another-main-score": "main scores of other measures",
              "impossible-scores": "scores that contradict themselves",
              "mixed-data-revisions": "several revisions of data", "mixed-prompts": "several prompts",
@@ -26,7 +29,7 @@ def rows_verdict(counts: Mapping[str, int], facts: Mapping[str, Any]) -> Verdict
     rests = f"{facts['cells']:,d} scores of {facts['systems']:,d} systems on {facts['tasks']:,d} tasks."
     if not found:
         return Verdict("COMPARABLE", "Nothing that was looked for makes rows incomparable.", rests, subject="rows")
-    grave = any(counts.get(rule) for rule in ("mixed-splits", "mixed-scales", "another-main-score"))
+    grave = any(count and RULES[rule].severity == "fault" for rule, count in counts.items())
     word = "NOT COMPARABLE" if grave else "MIXED"
     order = f"The order is over {facts['shared_tasks']:,d} tasks that {facts['compared']:,d} systems share"
     order += f", without {odd:,d} scores on another scale." if (odd := facts["on_another_scale"]) else "."
@@ -99,7 +102,7 @@ def claim_verdict(claim: TaskClaim, claims: int = 1) -> Verdict:
         sentence = f"On these {every.tasks} tasks the mean difference is {every.value:+.4f}, as the scores are"
     else:
         sentence = f"On these {every.tasks} tasks: {here}, {_ends(every.value, *every.fixed)} over questions"
-    sentence += f". On another task of this kind: {kind}, {_ends(every.value, every.low, every.high)}."
+    sentence += f". On another task of this kind: {kind}, {_ends(every.value, every.low, every.high, every.few)}."
     if rest is not None:
         sentence += f" Without the {every.tasks - rest.tasks} tasks that either was trained on: {_rest(rest)}."
         if word == "HOLDS" and not (rest.low is not None and rest.low > 0):
@@ -126,10 +129,13 @@ def _word(low: float | None, high: float | None) -> str:
 
 
 def _rest(rest: TaskDifference) -> str:
-    return f"{_word(rest.low, rest.high)}, {_ends(rest.value, rest.low, rest.high)}" if rest.tasks else "none is left"
+    ends = _ends(rest.value, rest.low, rest.high, rest.few)
+    return f"{_word(rest.low, rest.high)}, {ends}" if rest.tasks else "none is left"
 
 
-def _ends(value: float, low: float | None, high: float | None) -> str:
+def _ends(value: float, low: float | None, high: float | None, few: str = "fewer than two tasks") -> str:
     if low is None or high is None:
-        return f"{value:+.4f}, fewer than two tasks"
+        return f"{value:+.4f}, {few[:1].lower()}{few[1:]}"
+    if high - low <= ROUNDING:
+        return f"{value:+.4f} on each of them"
     return f"{value:+.4f} ({low:+.4f} to {high:+.4f})"
