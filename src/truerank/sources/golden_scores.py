@@ -143,7 +143,7 @@ def _by_system(
     if key and systems > 1 and len({*map(str, table.cells(key))}) == len(table.rows):
         fault = f"each row has another '{key}', so that no two of {systems} systems share a question"
         raise table.fault(fault, "name what they share: --columns id=COLUMN")
-    check_rows(table, found, [name for name in free if name not in numbers], chosen)
+    check_rows(table, found, [name for name in free if name != score], chosen)
     if "score" not in chosen:
         _check_scores(table, [score])
     return replace(found, expected=None, score=score, is_scores=True)
@@ -260,7 +260,8 @@ def check_means(table: GoldenRows, head: str) -> None:
     counts = [name for name in rest if _COUNTS.fullmatch(joined(name))]
     # Groups have names without digits, and each of them is the mean of many questions.
     many = all(min(number_of(cell) or 0 for cell in table.filled(name)) > SCALE for name in counts)
-    groups = counts and many and not any(_are_questions(list(map(str, table.filled(name)))) for name in ids)
+    asks = any(says(name, {*terms.QUESTION, "qid"}) or re.search(r"\d", str(table.filled(name))) for name in ids)
+    groups = counts and many and not asks
     if asked or (ids and not totals and not groups):
         return
     single = len(set(heads)) == len(heads)
