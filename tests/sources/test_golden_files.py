@@ -179,7 +179,7 @@ def test_what_spreadsheets_add(tmp_path: Path) -> None:
     assert found.scores["old"]["value"].to_list() == pytest.approx([(n + 20) / 100 for n in range(9)])
     assert found.scores["new"]["value"].to_list() == pytest.approx([(n + 30) / 100 for n in range(9)] + [0.4])
     said = " ".join(found.remarks)
-    assert all(part in said for part in ("2 lines above the header", "1 comments", "'Mean'", "old: 1 score is missing"))
+    assert all(part in said for part in ("2 lines above the header", "1 comment left", "'Mean'", "1 score is missing"))
 
 
 def test_texts_without_ids_are_their_answers(tmp_path: Path) -> None:
@@ -371,7 +371,7 @@ def test_what_a_program_that_judges_answers_made_is_asked_about() -> None:
         "user_input": ["how a b", "how c d"], "retrieved_contexts": [["one two three"], ["four five six"]],
         "reference": ["one two three", "four five six"], "faithfulness": [0.5, 0.25], "context_recall": [1.0, 0.0],
     }  # fmt: skip
-    with pytest.raises(InputError, match=r"two readings.*score=faithfulness"):
+    with pytest.raises(InputError, match=r"several readings.*score=faithfulness"):
         read_golden(rows)
     (scores,) = read_golden(rows, "score=context_recall").scores.values()
     assert scores["value"].to_list() == [1.0, 0.0]

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from truerank.errors import InputError, TwoReadingsError
 from truerank.sources.golden import read_golden
+from truerank.sources.recognition import opened
 
 Rows = dict[str, Sequence[Any]]
 QUESTIONS = [f"how do I set option {number} of the printer?" for number in range(8)]
@@ -175,7 +177,7 @@ def test_a_column_of_measures_is_asked_about() -> None:
     others = [row | {"criterion": str(row["criterion"]).replace("recall", "concise")} for row in rows]
     with pytest.raises(TwoReadingsError) as raised:
         read_golden(others, "system=variant")
-    assert raised.value.choices == ("measure=criterion", "repeat=criterion")
+    assert raised.value.choices == ("measure=criterion", "system=variant+criterion", "repeat=criterion")
     for columns in ("", "system=variant", "system=variant,repeat=trace", "system=variant,score=value"):
         with pytest.raises(TwoReadingsError) as raised:
             read_golden(rows, columns)
@@ -311,7 +313,9 @@ def test_what_each_question_has_once_names_systems(name: str) -> None:
             found = read_golden(missing, columns, measure="MRR")
             assert list(found.scores) == ["old", "new"] and "1 other measure left out: recall@5" in str(found.remarks)
             assert found.scores["old"]["value"].to_list() == pytest.approx(SCORES["old"])
-    with pytest.raises(InputError, match=r"none of which is nDCG@10\. choose one: --measure recall@5, or mrr"):
+    with pytest.raises(
+        InputError, match=r"scores of 2 measures \(recall@5, mrr\)\. choose one: --measure recall@5, or mrr"
+    ):
         read_golden(rows, measure="nDCG@10")
     assert list(read_golden([{**row, "score": row["mrr"]} for row in by_arm(name, mrr=0.0)]).scores) == ["old", "new"]
     (empty,) = read_golden([*rows[:-1], rows[-1] | {"mrr": ""}], measure="mrr").remarks[1:]
@@ -468,3 +472,116 @@ def test_questions_with_the_text_of_another_one_are_counted(marks: str, again: i
         if "the text of another one: scores count each, check counts them once" in one
     ]
     assert [one.split()[0] for one in said] == [str(again)] * (again > 0)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("top1_doc_match", "top3_doc_match"),
+        ("top1_doc_match", "top1_article_match"),
+        ("top1_doc_match", "top3_doc_match", "found_doc"),
+        ("found_document", "found_page"),
+        ("first_3", "first_5"),
+        ("in top 1", "in top 5", "in top 10"),
+        ("correct@1", "correct@3"),
+    ],
+)
+def test_cut_offs_and_parts_of_one_system_are_no_systems(names: tuple[str, ...]) -> None:
+    rows: Rows = {"query": QUESTIONS} | {name: [n % (at + 2) < 1 for n in range(8)] for at, name in enumerate(names)}
+    with pytest.raises(TwoReadingsError, match="several measures") as raised:
+        read_golden(rows)
+    assert raised.value.choices[0] == f"score={names[0]}"
+    assert len(read_golden(rows, raised.value.choices[0]).scores) == 1
+    # Who says that they are systems is believed.
+    assert len(read_golden(rows, f"score={'+'.join(names)}").scores) == len(names)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("bm25_top5", "dense_top5"), ("run1", "run2"), ("chunk_128", "chunk_256"), ("bm25_correct", "dense_correct")],
+)
+def test_systems_whose_names_have_numbers_are_systems(names: tuple[str, str]) -> None:
+    rows: Rows = {"query": QUESTIONS} | {name: [n % (at + 2) < 1 for n in range(8)] for at, name in enumerate(names)}
+    assert list(read_golden(rows).scores) == list(names)
+
+
+@pytest.mark.parametrize("names", [("hit@15", "hit@12_sem"), ("source_mrr", "source_recall_at_k")])
+@pytest.mark.parametrize("beside", ["rank", "retrieved"])
+def test_scores_beside_results_are_asked_about(tmp_path: Path, names: tuple[str, str], beside: str) -> None:
+    column = [n % 3 for n in range(12)] if beside == "rank" else [f"d{n};x{n}" for n in range(12)]
+    rows: Rows = {"id": [f"q{n}" for n in range(12)], beside: column}
+    rows |= {name: [(n + at) % 4 / 3 if n % 4 else 1.0 for n in range(12)] for at, name in enumerate(names)}
+    path = tmp_path / "results.csv"
+    pl.DataFrame(rows).write_csv(path)
+    with pytest.raises(TwoReadingsError) as raised:
+        opened(str(path))
+    assert f"score={names[0]}" in raised.value.choices and "annotators" not in raised.value.fault
+    for choice in raised.value.choices:
+        read = opened(str(path), choice)
+        assert read.scores is not None and len(read.scores.questions) == 12
+
+
+@pytest.mark.parametrize(
+    ("setting", "values"),
+    [("chunk_size", (128, 256)), ("temperature", (0.0, 0.7)), ("chunker", "ab")],
+)
+def test_settings_of_systems_are_named(setting: str, values: Sequence[Any]) -> None:
+    rows = [
+        {
+            setting: value,
+            "method": method,
+            "query_id": f"q{n}",
+            "reciprocal_rank": 1 / (n + place),
+            "note": f"n{n * n % 3}{at}",
+        }
+        for at, value in enumerate(values)
+        for place, method in enumerate(("dense", "sparse"), 1)
+        for n in range(8)
+    ]
+    for columns in ("", "score=reciprocal_rank"):
+        with pytest.raises(TwoReadingsError, match=f"with '{setting}'") as raised:
+            read_golden(rows, columns)
+        assert f"system=method+{setting}" in raised.value.choices and "note" not in str(raised.value)
+    both = read_golden(rows, f"system={setting}+method")
+    assert list(both.scores) == [f"{value} {method}" for value in values for method in ("dense", "sparse")]
+    assert both.measure == "reciprocal_rank" and list(read_golden(rows, f"repeat={setting}").scores) == [
+        "dense",
+        "sparse",
+    ]
+    many = [row | {"recall_at_3": 0.5} for row in rows]
+    with pytest.raises(InputError, match=r"2 measures .*--measure reciprocal_rank, or recall_at_3"):
+        read_golden(many, measure="nDCG@10")
+    assert len(read_golden(many, f"system={setting}+method", measure="reciprocal_rank").scores) == 4
+
+
+def test_segments_with_a_count_are_means() -> None:
+    names = ["overall", "jargon", "plain_language", "numeric_fact"]
+    parts = {name: {"hit_rate": 0.25 + at / 9, "mrr": 0.2, "n": 112 - 9 * at} for at, name in enumerate(names)}
+    rows = [{"system": system, "id": name} | own for system in SCORES for name, own in parts.items()]
+    for measure in ("", "mrr", "nDCG@10"):
+        with pytest.raises(InputError, match="means over all questions"):
+            read_golden(rows, measure=measure)
+    # A question may have a count of its own.
+    for form in ("q{}", "{}"):
+        asked = [row | {"id": form.format(at % 4), "n": 20} for at, row in enumerate(rows)]
+        assert len(read_golden(asked, measure="mrr").questions) == 4
+
+
+def test_a_rank_of_the_expected_answer_is_a_rank() -> None:
+    rows: Rows = {"question": QUESTIONS, "first_relevant_rank": [1, 4, 1, 2, 20, 1, 3, 1]}
+    rows |= {"top1_category": [f"part {n % 3} of it" for n in range(8)], "top1_score": [n / 9 for n in range(8)]}
+    with pytest.raises(TwoReadingsError) as raised:
+        read_golden(rows)
+    assert "rank=first_relevant_rank" in raised.value.choices
+    found = read_golden(rows, "rank=first_relevant_rank")
+    assert found.better.startswith("lower") and found.columns["rank"] == ("first_relevant_rank",)
+
+
+@pytest.mark.parametrize("other", ["must_include", "terms", "key phrases"])
+def test_words_beside_expected_ids_are_no_results(tmp_path: Path, other: str) -> None:
+    words = ["data", "machine learning", "container"]
+    lines = [{"q": text, other: [words[n % 3]], "must_cite": [f"a{n}"]} for n, text in enumerate(QUESTIONS)]
+    path = tmp_path / "golden.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (one,) = opened(str(path), "expected=must_cite").readings
+    assert one.kind == "golden set" and f"not looked at: '{other}'" in one.remarks

@@ -28,8 +28,8 @@ from truerank.measures.rankings import on_topics
 from truerank.measures.run_faults import RunFault
 from truerank.measures.topic_lists import TopicLists
 from truerank.sources import open_documents, read_topics
-from truerank.text.identifiers import likely_cause
-from truerank.text.printable import listed
+from truerank.text.identifiers import likely_cause, natural
+from truerank.text.printable import and_more, counted, listed
 
 #: Two runs are made from each other where so many of their lists are the same, or so many have the same documents.
 _SAME_LISTS, _SAME_DOCUMENTS = 0.2, 0.5
@@ -119,7 +119,7 @@ def mean_shared(mine: dict[str, list[str]], other: dict[str, list[str]]) -> floa
 _WITHOUT: Final[Mapping[str, str]] = {
     "misplaced-judgments": "whose judgments belong to another topic",
     "misplaced-run": "with the results of another topic",
-    "foreign-results": "whose results have ids that are not documents of the collection",
+    "foreign-results": "whose results have ids that nothing else has",
     "copied-topics": "that are copies of another one",
     "rising-scores": "whose scores contradict their ranks",
     "constant-scores": "whose scores are all the same",
@@ -287,8 +287,9 @@ def _allowed_for(
         consequence = f"What speaks against the difference: {listed([text for text, _ in exceptions])}."
     if touched:
         topics = frozenset(topic for fault in touched for topic in fault.topics)
+        remarks += [f"{one.run or 'Topics'}: {and_more(sorted(one.topics, key=natural), 5)}." for one in touched]
         kinds = list(dict.fromkeys(_WITHOUT[fault.kind] for fault in touched))
-        repair = Repair(f"without the {len(topics):,d} topics {' or '.join(kinds)}", topics)
+        repair = Repair(f"without the {counted(len(topics), 'topic')} {' or '.join(kinds)}", topics)
         change = change_by(claim, (repair,), repair.what, given.resampling)
         if change is None:
             return replace(

@@ -309,11 +309,7 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenT
     questions, remarks = _Questions(table, roles), Counter[str]()
     expected: dict[str, dict[str, float]] = defaultdict(dict)
     lists: dict[str, dict[str, list[in_cells.Retrieved]]] = defaultdict(dict)
-    signs = {
-        name: in_cells.separator(table, name)
-        for name in (roles.expected, *roles.retrieved.values())
-        if name is not None
-    }
+    signs = {name: in_cells.separator(table, name) for name in (roles.expected, *roles.retrieved.values()) if name}
     texts = roles.expected is not None and in_cells.are_texts(table, roles.expected, signs[roles.expected])
     texts = texts and not _are_ids(table, roles)
     if texts and roles.expected is not None:
@@ -360,11 +356,10 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenT
     _check_names(table, expected, {shown[system]: every for system, every in lists.items()})
     _check_lengths(table, roles, expected, lists, known=known)
     runs = {system: _run(table, system, found, remarks) for system, found in lists.items()}
-    rows = [(number, "0", doc, grade) for number in questions.texts for doc, grade in expected.get(number, {}).items()]
-    qrels = pl.DataFrame(
-        [(topic, in_cells.whole(doc), int(grade)) for topic, _, doc, grade in rows],
-        schema={name: QREL_SCHEMA[name] for name in ("topic_id", "doc_id", "relevance")}, orient="row",
-    )  # fmt: skip
+    judged = ((number, doc, grade) for number in questions.texts for doc, grade in expected.get(number, {}).items())
+    rows = [(number, in_cells.whole(doc), int(grade)) for number, doc, grade in judged]
+    schema = {name: QREL_SCHEMA[name] for name in ("topic_id", "doc_id", "relevance")}
+    qrels = pl.DataFrame(rows, schema=schema, orient="row")
     empty = {system: frozenset(number for number, own in every.items() if not own) for system, every in lists.items()}
     said = (*table.remarks, *remarks)
     return GoldenTable(table.name, questions.frame(), qrels, runs, {}, roles.columns(), said, empty=empty)
@@ -522,10 +517,8 @@ def _matched(
     if not equal and not inside:
         fault = f"no text of '{roles.expected}' is a result, or within one"
         raise table.fault(fault, "give the expected documents, or scores: --columns score=COLUMN")
-    remarks[
-        f"expected texts: {equal} equal to a document, {inside} contained in one, {lacking} in none (they count as not "
-        "found)"
-    ] += 1
+    met = f"{equal} equal to a document, {inside} contained in one"
+    remarks[f"expected texts: {met}, {lacking} in none (they count as not found)"] += 1
     return found
 
 
@@ -625,12 +618,8 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     scored = {name for name in columns if in_cells.is_scored(table, name)}
     for number, cells in zip(questions.ids, table.rows, strict=True):
         repeat = None if roles.repeat is None else cells.get(roles.repeat)
-        pairs = (
-            [(str(cells.get(roles.system)).strip(), roles.score)]
-            if roles.system is not None
-            else list(roles.retrieved.items())
-        )
-        for system, name in pairs:
+        named_so = {str(cells.get(roles.system)).strip(): roles.score} if roles.system is not None else roles.retrieved
+        for system, name in named_so.items():
             cell = cells.get(name or "")
             if in_cells.is_missing(cell):
                 missing[system] += 1
@@ -664,10 +653,8 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
         remarks[f"{len(repeated)} scores {said}"] += 1
     schema = {"topic_id": pl.String, "value": pl.Float64}
     scores = {
-        system: pl.DataFrame(
-            [(number, sum(own) / len(own)) for number, own in every.items()], schema=schema, orient="row"
-        )
-        for system, every in values.items()
+        name: pl.DataFrame([(one, in_cells.mean(own)) for one, own in every.items()], schema=schema, orient="row")
+        for name, every in values.items()
     }
     if any(set(frame["topic_id"]) != set(questions.texts) for frame in scores.values()) and not remarks:
         remarks["some systems lack questions; they are left out where these are compared"] += 1

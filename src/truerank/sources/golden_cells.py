@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
 from truerank.sources.golden_rows import GoldenRows, is_empty, json_cell
-from truerank.sources.golden_words import ANSWER, GENERATED, REFERENCE, THING, says, words_of
+from truerank.sources.golden_words import ANSWER, GENERATED, REFERENCE, RETRIEVED, THING, says, words_of
 from truerank.sources.qrels import step_of
 
 KEYS: Final = (
@@ -26,6 +26,7 @@ SEPARATORS: Final = (";", "|", "\n", ",")
 _TRIED: Final = (*SEPARATORS, " / ", "、")
 #: The share of expected cells of which that has to be so.
 _LEAST_MET: Final = 0.25
+_DIGIT: Final = re.compile(r"\d")
 _FLOAT_ID: Final = re.compile(r"-?\d+\.0")
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _YES, _NO = "true yes pass passed".split(), "false no fail failed".split()
@@ -166,6 +167,13 @@ def separator(table: GoldenRows, name: str) -> str:
     return ""
 
 
+def is_other_words(table: GoldenRows, name: str, known: frozenset[str]) -> bool:
+    """Whether a column that nobody calls results holds words, while all known ids have digits: keywords and tags."""
+    if says(name, RETRIEVED) or not known or not all(map(_DIGIT.search, known)):
+        return False
+    return not any(map(_DIGIT.search, frozenset[str]().union(*(lists_of(table, name) or ("0",)))))
+
+
 def is_prose(table: GoldenRows, name: str) -> bool:
     """Whether a column has an answer in words, which may hold the signs between ids."""
     cells = [str(cell).split() for cell in table.filled(name) if isinstance(json_cell(cell), str)]
@@ -201,8 +209,8 @@ def shared_separator(gold: tuple[GoldenRows, str], results: tuple[GoldenRows, Se
     table, columns = results
 
     def met(signs: Mapping[str, str], own: str) -> tuple[int, int]:
-        known = {doc for column in columns for part in _split(table, column, signs[column]) for doc in part}
-        parts = _split(*gold, own)
+        known = {doc for column in columns for part in lists_of(table, column, signs[column]) or () for doc in part}
+        parts = lists_of(*gold, own) or []
         return sum(bool(part) and part <= known for part in parts), sum(len(part & known) for part in parts)
 
     cells = (cell for source, column in (gold, *((table, one) for one in columns)) for cell in source.filled(column))
@@ -218,12 +226,12 @@ def shared_separator(gold: tuple[GoldenRows, str], results: tuple[GoldenRows, Se
         best = alike
     elif most <= usual or most[0] < max(uncut[0], _LEAST_MET * len(gold[0].filled(gold[1]))):
         return "", []
-    wanted = frozenset[str]().union(*_split(*gold, best))
-    pieces = wanted.union(*(part for column in columns for part in _split(table, column, best)))
+    wanted = frozenset[str]().union(*(lists_of(*gold, best) or ()))
+    pieces = wanted.union(*(part for column in columns for part in lists_of(table, column, best) or ()))
     if any(part.strip() in wanted for one in pieces for sign in _TRIED if sign in one for part in one.split(sign)):
         return "", []  # some cells use another sign
     split = [one for one in columns if any(isinstance(cell, str) and best in cell for cell in table.filled(one))]
-    return best, [one for one in split if any(part & wanted for part in _split(table, one, best))]
+    return best, [one for one in split if any(part & wanted for part in lists_of(table, one, best) or ())]
 
 
 def with_grades(table: GoldenRows, name: str, known: frozenset[str]) -> GoldenRows:
@@ -253,10 +261,6 @@ def _around_alike(texts: Sequence[str]) -> str:
         if len(parts) > len(texts) and len(inside) == 1 and all(*inside):
             return sign
     return ""
-
-
-def _split(table: GoldenRows, name: str, sign: str) -> list[frozenset[str]]:
-    return lists_of(table, name, sign) or []
 
 
 def _alone(table: GoldenRows, name: str) -> str:

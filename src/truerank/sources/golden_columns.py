@@ -18,6 +18,7 @@ from truerank.sources.golden_cells import (
     TEXT_WORDS,
     is_lists,
     is_numeric,
+    is_other_words,
     is_prose,
     is_scored,
     is_whole,
@@ -31,7 +32,7 @@ from truerank.sources.golden_cells import (
 )
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, NumbersError, no_expected, only_one
 from truerank.sources.golden_rows import GoldenRows, first_names, json_cell
-from truerank.sources.golden_scores import DATE, check_judged_answers, check_places, check_rows, score_roles
+from truerank.sources.golden_scores import DATE, check_judged_answers, check_places, check_rows, score_roles, unexpected
 from truerank.sources.golden_shapes import is_share, with_lists
 from truerank.sources.golden_words import called, is_count, joined, measure_in, says, words_of
 
@@ -173,7 +174,7 @@ def _score_beside(
         name for name in names if joined(name) in terms.SCORE and is_numeric(table, name)
     ]
     if len(own) != 1 or ("retrieved" in chosen and "score" not in chosen):
-        raise no_expected(table)
+        raise no_expected(table) if own or "retrieved" in chosen else unexpected(table, names)
     others = [name for name in names if name not in taken and name not in own]
     check_rows(table, found, others, chosen)
     return score_roles(table, own, chosen, found)
@@ -334,7 +335,7 @@ def _expected(table: GoldenRows, names: Sequence[str], taken: set[str]) -> str |
             continue
         if words & {"grade", "grades"} or joined(name) in terms.QUESTION or is_share(table, name):
             continue
-        if is_count(name) and is_numeric(table, name):
+        if (is_count(name) or words & terms.RANK) and is_numeric(table, name):
             continue
         wanted, reference = words & terms.WANTED, words & terms.REFERENCE
         if (wanted or reference) and words & terms.ANSWER:
@@ -390,12 +391,8 @@ def _systems(
     marked = list(chosen.get("scores", marked))
     scores = {}
     for label, name in labels.items():
-        own = [
-            one
-            for one in marked
-            if set(words_of(one)) - terms.SCORES - terms.RETRIEVED
-            == set(words_of(name)) - terms.RETRIEVED - terms.THING
-        ]
+        stem = set(words_of(name)) - terms.RETRIEVED - terms.THING
+        own = [one for one in marked if set(words_of(one)) - terms.SCORES - terms.RETRIEVED == stem]
         if own or (len(labels) == 1 and len(marked) == 1):
             scores[label] = (own or marked)[0]
     return labels, scores
@@ -446,7 +443,7 @@ def _check_left(table: GoldenRows, others: Sequence[str], lists: Sequence[str], 
 
 #: A part of a column's name, and words that name no system.
 _PART: Final = re.compile(r"[^\s_\-./:]+")
-_NO_NAME: Final = terms.RETRIEVED | terms.THING | {"k", "by", "at"}
+_NO_NAME: Final = (terms.RETRIEVED - {"search"}) | terms.THING | {"k", "by", "at"}
 _PLACED: Final = re.compile(r"\D*[_ -]?\d+")
 
 
@@ -472,8 +469,8 @@ def _is_results(table: GoldenRows, name: str, known: frozenset[str]) -> bool:
     if not cells:
         return False
     if is_lists(table, name):
-        return True
-    if is_prose(table, name):
+        return not is_other_words(table, name, known)
+    if is_prose(table, name) or (not known and {*words_of(name)[-1:]} & terms.NOTES):
         return False
     if not is_numeric(table, name):
         known_so, named = vocabulary(table, name), says(name, terms.RETRIEVED)

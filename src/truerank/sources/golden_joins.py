@@ -61,9 +61,7 @@ class Half:
         column = self.roles.question or self.roles.identifier or ""
         count = Counter(map(str, self.table.cells(column)))
         lists = [len(own) for own in self.lists()]
-        return (
-            in_cells.mean(lists) * in_cells.mean(count.values()) if max(lists, default=0) <= 1 else in_cells.mean(lists)
-        )
+        return in_cells.mean(lists) * (in_cells.mean(count.values()) if max(lists, default=0) <= 1 else 1)
 
     def lists(self) -> list[dict[str, float | None]]:
         """The documents, or texts, of each row, with their grades."""
@@ -201,11 +199,7 @@ def joined(gold: Half, results: Half) -> GoldenRows:
         known = gold.texts(), results.texts()
         where = results.table.where
         if "question" in gold.chosen & results.chosen or (all(known) and is_named_by_text(*known, first, where)):
-            by = (
-                f"'{texts[0]}', as '{first}' does not name the same question in each file"
-                if all(known)
-                else f"'{texts[0]}'"
-            )
+            by = f"'{texts[0]}'" + f", as '{first}' does not name the same question in each file" * all(known)
             first, other = texts
     columns = result_columns(results.table)
     gold = replace(gold, table=in_cells.with_grades(gold.table, gold.content, known_ids(results.table, columns)))
@@ -230,9 +224,8 @@ def joined(gold: Half, results: Half) -> GoldenRows:
         lines.append(line)
     remarks = [f"expected answers are those of {gold.table.name}, by {by}", *results.table.remarks]
     if lacking:
-        remarks.append(
-            f"{len(lacking)} questions are not in {gold.table.name} and are left out ({first_names(sorted(lacking))})"
-        )
+        shown = first_names(sorted(lacking))
+        remarks.append(f"{len(lacking)} questions are not in {gold.table.name} and are left out ({shown})")
     table = of_rows(results.table.name, results.table.where, rows, lines)
     if unanswered := len(set(expected) - set(wanted[other])):
         remarks.append(f"{unanswered} questions of {gold.table.name} are not in this file and are left out")
@@ -277,13 +270,7 @@ def ranked_by(results: Half) -> Mapping[str, Mapping[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for cell, listed in rows:
         in_cells.check_distances(listed, f"question {in_cells.identifier_of(cell)}", table)
-        answers = dict.fromkeys(one.doc_id for one in listed)
         mine = found.setdefault(in_cells.whole(in_cells.identifier_of(cell)), {})
-        mine.update(
-            {
-                in_cells.whole(doc): 1 / place
-                for place, doc in enumerate(answers, len(mine) + 1)
-                if in_cells.whole(doc) not in mine
-            }
-        )
+        for one in listed:
+            mine.setdefault(in_cells.whole(one.doc_id), 1 / (len(mine) + 1))
     return found

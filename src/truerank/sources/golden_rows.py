@@ -26,6 +26,7 @@ from truerank.sources.lines import whole_bytes
 from truerank.sources.pair_tables import is_missing, polars_frame
 from truerank.sources.rows import rows as read_rows
 from truerank.sources.tool_results import NAMES_OF_MEASURES, is_numbers, measure_columns
+from truerank.text.printable import counted
 
 _NAMED: Final = 5
 #: A workbook of Excel, and one of its sheets.
@@ -365,11 +366,8 @@ def _of_promptfoo(value: Mapping[str, Any]) -> _Records | None:
     """Results of promptfoo: a row for each test, provider and prompt; what it scored, where no output is a list."""
     own: Any = value.get("results")
     own = own.get("results") if isinstance(own, Mapping) else own
-    if (
-        not isinstance(own, list)
-        or not own
-        or not all(isinstance(x, Mapping) and {"provider", "vars"} <= set(x) for x in own)
-    ):
+    told = isinstance(own, list) and all(isinstance(x, Mapping) and {"provider", "vars"} <= set(x) for x in own)
+    if not own or not told:
         return None
     several = len({one.get("promptIdx") for one in own}) > 1
     tests: dict[str, int] = {}
@@ -425,10 +423,8 @@ def _of_objects(value: Mapping[str, Any], count: int, remarks: tuple[str, ...]) 
         return rows, ("lists by system and id", *remarks)
     if all(str(key).isdecimal() for key in first) and not all(str(key).isdecimal() for key in value):
         keys = list(dict.fromkeys(key for own in value.values() for key in own))
-        return [{name: own.get(key) for name, own in value.items()} for key in keys], (
-            "columns by number of row",
-            *remarks,
-        )
+        rows = [{name: own.get(key) for name, own in value.items()} for key in keys]
+        return rows, ("columns by number of row", *remarks)
     if len(first) > count and all(isinstance(x, int | float) for own in value.values() for x in own.values()):
         rows = [{"id": key, **{name: own.get(key) for name, own in value.items()}} for key in first]
         return rows, (f"scores of {count} systems by question", *remarks)
@@ -500,16 +496,16 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
             continue
         comment = cells[0].lstrip().startswith("#") and (len(cells) < width or not rows)
         if comment and not (names == [] and len(cells) == width):
-            left["comments"] += 1
+            left["comment"] += 1
         elif not names and width > 1 and (count == 1 or _is_title(cells, count, usually[0][0])):
-            left["lines above the header"] += 1
+            left["line above the header/lines above the header"] += 1
         elif not names:
             names, heads = _of_two_headers([own for _, own in every[place : place + 3]])
             begins = place + heads
             names = names or _header(path, line, cells)
             remarks = (*remarks, "two header rows are joined") if heads else remarks
         elif [cell.strip() for cell in cells] == names or all(_RULE.fullmatch(cell) for cell in cells):
-            left["repeated headers"] += 1
+            left["repeated header"] += 1
         elif not (known and cells[0].strip() == "runid"):
             if len(cells) != len(names):
                 fault = f"{len(cells)} cells below {len(names)} columns"
@@ -520,7 +516,7 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
                 raise InputError("a cell in a column without a name", "name the column", where=path, line=line)
             rows.append(dict(row))
             lines.append(line)
-    skipped = tuple(f"{count} {what} left out" for what, count in left.items())
+    skipped = tuple(f"{counted(count, *what.split('/'))} left out" for what, count in left.items())
     return of_rows(path.name, path, rows, lines, (*remarks, *skipped))
 
 

@@ -56,7 +56,7 @@ def score_roles(
     if turned:
         chosen = {**chosen, "score": chosen["rank"]}
     elif found.rank is not None and "score" not in chosen:
-        raise no_expected(table)  # ranks order results
+        raise unexpected(table, table.names)  # ranks order results
     found = replace(found, rank=chosen["rank"][0] if turned else None, score=None if turned else found.score)
     numbers, left = list(chosen.get("score", ())), tuple[str, ...]()
     if not numbers:
@@ -100,6 +100,18 @@ def score_roles(
     return replace(found, expected=None, score=None, retrieved=labels, is_scores=True, left=left)
 
 
+def unexpected(table: GoldenRows, names: Sequence[str], scores: Sequence[str] = ()) -> HalfError:
+    """Nothing expected: asks whether scores or ranks count that somebody made of the results."""
+    ranks = [name for name in names if says(name, terms.RANK) and not measure_in(name) and is_whole(table, name)]
+    made = [name for name in names if measure_in(name) and not lower_is_better(name)]
+    scores = scores or [name for name in made if is_scored(table, name)]
+    if not scores and not any(says(name, terms.WANTED) for name in ranks):
+        return no_expected(table)
+    choices = (*(f"score={name}" for name in scores), *(f"rank={name}" for name in ranks))
+    fault = f"results without expected answers, beside {first_names([*scores, *ranks], quoted=True)}"
+    return NumbersError(f"two readings: {fault}", choices, table.where)
+
+
 def _of_rows(found: GoldenRoles, others: Sequence[str], chosen: Mapping[str, tuple[str, ...]]) -> GoldenRoles:
     """The roles with the only column that can say what rows without questions are."""
     if not others and found.repeat is not None and "repeat" not in chosen:
@@ -131,7 +143,7 @@ def _by_system(
     if key and systems > 1 and len({*map(str, table.cells(key))}) == len(table.rows):
         fault = f"each row has another '{key}', so that no two of {systems} systems share a question"
         raise table.fault(fault, "name what they share: --columns id=COLUMN")
-    check_rows(table, found, [name for name in free if name not in numbers], chosen)
+    check_rows(table, found, [name for name in free if name != score], chosen)
     if "score" not in chosen:
         _check_scores(table, [score])
     return replace(found, expected=None, score=score, is_scores=True)
@@ -152,6 +164,9 @@ def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[
     flags = [name for name in kept if not measured(name) and all(str(x).strip().isalpha() for x in table.filled(name))]
     if len(flags) < len(kept):
         kept, left = [name for name in kept if name not in flags], left + flags
+    ranks = [name for name in left if says(name, terms.RANK) and says(name, terms.WANTED)]
+    if ranks and kept and not any(map(measured, kept)):
+        raise unexpected(table, ranks, kept)
     if not kept:
         times = [name for name in names if lower_is_better(name) or terms.SECONDS.search(name)]
         others = [name for name in names if not says(name, _TRAITS)]
@@ -241,12 +256,18 @@ def check_means(table: GoldenRows, head: str) -> None:
     first = table.rows[0]
     totals = [name for name in table.names if is_summary(name) and isinstance(json_cell(first.get(name)), Mapping)]
     asked = any(joined(name) in terms.QUESTION for name in table.names)
-    if asked or (any(joined(name) in terms.ID for name in table.names) and not totals):
+    ids = [name for name in table.names if joined(name) in terms.ID]
+    counts = [name for name in rest if _COUNTS.fullmatch(joined(name))]
+    # Groups have names without digits, and each of them is the mean of many questions.
+    many = all(min(number_of(cell) or 0 for cell in table.filled(name)) > SCALE for name in counts)
+    asks = any(says(name, {*terms.QUESTION, "qid"}) or re.search(r"\d", str(table.filled(name))) for name in ids)
+    groups = counts and many and not asks
+    if asked or (ids and not totals and not groups):
         return
     single = len(set(heads)) == len(heads)
     by_row = bool(head and numbers and single) and all(map(is_measure, heads))
     grouped = all(set(words_of(name)) <= terms.GROUPS for name in rest) and (rest or single)
-    if by_row or totals or (scored and ((head and grouped) or any(_COUNTS.fullmatch(joined(one)) for one in rest))):
+    if by_row or totals or (scored and ((head and grouped) or counts)):
         what = first_names(heads if by_row else totals or scored, quoted=True)
         fault = f"means over all questions ({what}), and no scores of single ones"
         raise table.fault(fault, "give a row for each question: a mean does not say how much of it is chance")
@@ -283,6 +304,7 @@ def check_rows(
     if len(set(rows)) == len(rows) or keys[:1] != [found.question or found.identifier]:
         return
     choices: dict[str, list[str]] = {}
+    alike = list[str]()
     named = "score" in chosen and chosen["score"] != chosen.get("measure")
     for name in others:
         groups: dict[tuple[str, ...], set[str]] = {}
@@ -290,9 +312,12 @@ def check_rows(
             groups.setdefault(row, set()).add(str(cell))
         # Names of systems, measures and repetitions are the same for all questions.
         names = len(set().union(*groups.values())) <= MOST_SYSTEMS
-        plain = found.system and is_numeric(table, name) and not set(words_of(name)) <= terms.GROUPS
+        settings = names and len(set(map(frozenset, groups.values()))) == 1
+        plain = found.system and is_numeric(table, name) and not (settings or set(words_of(name)) <= terms.GROUPS)
         if name in keys or max(map(len, groups.values())) == 1 or plain:
             continue
+        if settings:
+            alike.append(name)
         if _names_measures(table, name):
             choices[name] = ["measure"]
         elif says(name, terms.CUTOFFS) and names:
@@ -301,17 +326,21 @@ def check_rows(
             # Of a system most questions have several.
             several = 2 * sum(len(own) > 1 for own in groups.values()) > len(groups)
             choices[name] = ["system", "repeat"] if several else ["repeat"]
-        elif found.repeat is None and found.system is not None and not named:
+        elif found.repeat is None and found.system is not None and (settings or not named):
             same = len(set(map(frozenset, groups.values()))) <= len({row[1] for row in rows})
             other = "measure" if same else "document"
             plain = is_numeric(table, name) or "measure" in chosen
-            choices[name] = ["repeat"] if plain else [other, "repeat"]
+            choices[name] = [*([] if plain else [other]), *(["system"] if settings else []), "repeat"]
+    # Names of settings are the same for all questions; others differ by accident.
+    choices = {name: own for name, own in choices.items() if name in alike} or choices
     apart = [name for name in choices if len({*zip(rows, map(str, table.cells(name)), strict=True)}) == len(rows)]
     if choices:
         choices = {name: choices[name] for name in apart or choices}
         what = "a question and a system" if found.system else "a question"
         fault = f"several rows of {what}, with {first_names(choices, quoted=True)}"
-        raise table.two_readings(fault, tuple(f"{role}={name}" for name, own in choices.items() for role in own))
+        beside = {"system": f"{found.system}+"} if found.system else {}
+        pairs = ((role, name) for name, own in choices.items() for role in own)
+        raise table.two_readings(fault, tuple(f"{role}={beside.get(role, '')}{name}" for role, name in pairs))
 
 
 def _check_scores(table: GoldenRows, numbers: Sequence[str]) -> None:
@@ -329,10 +358,8 @@ def _check_scores(table: GoldenRows, numbers: Sequence[str]) -> None:
     if not plain and (len(doubtful) > 1 or lower_is_better(where)):
         fault = f"'{doubtful[-1]}' is not called like a score: lower may be better"
     elif not named and (largest > _HIGHEST_SCORE or (largest > 1 and all(value.is_integer() for value in values))):
-        fault = (
-            f"{first_names(numbers, quoted=True)} with values up to {largest:g}: scores, or places, times or counts, "
-        )
-        fault += "of which the lower is better"
+        what = "scores, or places, times or counts, of which the lower is better"
+        fault = f"{first_names(numbers, quoted=True)} with values up to {largest:g}: {what}"
     if fault:
         choices = tuple(f"{role}={'+'.join(numbers)}" for role in ("score", "rank"))
         raise NumbersError(f"two readings: {fault}", choices, table.where)
@@ -364,6 +391,8 @@ def _check_numbers(table: GoldenRows, numbers: Sequence[str], *, asked: bool) ->
     for name in numbers:
         groups.setdefault(measured(name), []).append(name)
     alone = any(map(is_measure, numbers))
+    if asked and _is_one_system(table, numbers):
+        groups, alone = {name: [name] for name in numbers}, False
     if len(groups) > 1 and (asked or alone):
         # Columns that are called after nothing but measures are those of one system.
         parts = [[name] for name in sorted(numbers, key=lambda name: not measured(name))] if alone else groups.values()
@@ -377,6 +406,15 @@ def _check_numbers(table: GoldenRows, numbers: Sequence[str], *, asked: bool) ->
     values = {name: [number_of(cell) or 0.0 for cell in table.filled(name)] for name in numbers}
     if fault := scale_fault(values, lower=all(map(lower_is_better, numbers))):
         raise table.fault(fault, "write all values on one scale")
+
+
+def _is_one_system(table: GoldenRows, numbers: Sequence[str]) -> bool:
+    """Whether names of columns differ only in a cut-off, or in what was found, if all is 0 or 1: top1_doc, top1_url."""
+    flags = all(number_of(cell) in (0, 1) for name in numbers for cell in table.filled(name) if not is_missing(cell))
+    things = terms.THING | terms.DOCUMENT if flags else frozenset[str]()
+    stems = [_CUT_OFF.sub(" ", name) for name in numbers]
+    said = [frozenset(words_of(stem)) - things for stem in stems if flags or stem.strip("_- ")]
+    return len(set(said)) < len(said)
 
 
 def scale_fault(values: Mapping[str, Sequence[float]], *, lower: bool) -> str:
@@ -449,7 +487,7 @@ def measured(name: str) -> str:
 def _labels(names: Sequence[str]) -> dict[str, str]:
     """What systems are called: their columns without the measure that all have, and what else they have with it."""
     measures = {measured(name) for name in names}
-    parts = {name: re.split(r"[\s_\-./:]+(?=\D)", name) for name in names}
+    parts = {name: terms.parts_of(name) for name in names}
     shared = set.intersection(*map(set, parts.values())) if any(map(lower_is_better, names)) and len(names) > 1 else ()
     left = {
         name: "_".join(part for part in own if part.lower() not in measures and part not in shared)
@@ -483,6 +521,8 @@ def named_measure(table: GoldenRows, found: GoldenRoles) -> str:
 
 _HIGHER: Final = "higher counts as better"
 DATE: Final = re.compile(r"(\d{4}-\d\d(-\d\d)?|\d{1,2}[./]\d{1,2}[./]\d{2,4})(\b|T).*")
+#: A cut-off within the name of a column.
+_CUT_OFF: Final = re.compile(r"(?<![^\W_])(top|at|k|first)[ _=@-]?\d+|@\d+", re.IGNORECASE)
 _CUT: Final = re.compile(r"(top|k|at|depth|.*@)[ _=@-]?\d+", re.IGNORECASE)
 #: Ids of rows and of tasks, which may name anything.
 _ANY: Final = frozenset("index idx unnamed_0 task key".split())

@@ -13,7 +13,7 @@ from truerank.sources.golden_cells import INNER, KEYS, is_lists, is_numeric, ite
 from truerank.sources.golden_roles import named_columns
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, is_summary, json_cell, of_rows
 from truerank.sources.golden_scores import check_means, check_preferences, group_of
-from truerank.sources.golden_words import joined, says, words_of
+from truerank.sources.golden_words import called, joined, says, words_of
 from truerank.sources.pair_tables import judgment_columns
 from truerank.sources.tool_results import FORMS, NAMES_OF_MEASURES, ToolForm, is_number, measure_name
 from truerank.text.printable import counted
@@ -39,6 +39,15 @@ def shaped(
     names = [name.strip() for part in named for name in part.partition("=")[2].split("+")]
     table = _with_nested(table, names)
     chosen = named_columns(columns, table)
+    if len(parts := chosen.get("system", ())) > 1:
+        name = "+".join(parts)
+        cells = ({key: cell for key, cell in row.items() if key not in parts} for row in table.rows)
+        systems = (" ".join(str(row.get(one)) for one in parts) for row in table.rows)
+        rows = [{**own, name: system} for own, system in zip(cells, systems, strict=True)]
+        table, chosen["system"] = of_rows(table.name, table.where, rows, table.lines, table.remarks), (name,)
+    if not {"question", "id"} & set(chosen):
+        heads = (chosen.get("system") or called(table.names, known) for known in (terms.SYSTEM, terms.NAMED_MEASURE))
+        check_means(table, next((own[0] for own in heads if len(own) == 1), ""))
     free = not _RESULTS & {*chosen, *form.roles}
     if measure is not None and free and (scored := _measures_in(table)):
         table, wanted = _of_columns(table, scored, measure)
@@ -120,8 +129,12 @@ def _measures_in(table: GoldenRows) -> list[str]:
     free = [name for name in table.names if not is_summary(name)]
     nested = [name for name in free if all(_scores_in(cell) for cell in table.filled(name) or ("",))]
     # What stands behind a measure and its cut-off names a system: ndcg@10_old.
-    known = [name for name in table.names if _is_measure(name)]
-    single = [name for name in known if is_numeric(table, name)] if any(map(_MEASURE.fullmatch, known)) else []
+    # Where a column names systems, what stands before it does not: source_mrr.
+    systems = any(joined(name) in terms.SYSTEM for name in table.names)
+    beside = [x for x in table.names if systems and terms.measure_in(x) and not terms.lower_is_better(x)]
+    known = [name for name in table.names if name in beside or (_is_measure(name) and not terms.is_count(name))]
+    told = systems or any(map(_MEASURE.fullmatch, known))
+    single = [name for name in known if told and is_numeric(table, name)]
     asked = any(joined(name) in terms.QUESTION | terms.ID for name in table.names)
     return nested or (single if len(single) > 1 and asked else [])
 
@@ -177,7 +190,8 @@ def _one_measure(table: GoldenRows, known: Sequence[str], measure: str) -> str:
     wanted = [name for name in known if len(known) == 1 or name == measure]
     wanted = wanted or [name for name in known if measure_name(name) == measure_name(measure)]
     if len(wanted) != 1:
-        fault = f"scores of {len(known)} measures ({first_names(known)}), none of which is {measure or 'named'}"
+        asked = "" if measure in ("", "nDCG@10") else f", none of which is {measure}"
+        fault = f"scores of {len(known)} measures ({first_names(known)}){asked}"
         shown = ", or ".join(f'"{name}"' if " " in name else name for name in known[:3])
         raise table.fault(fault, f"choose one: --measure {shown}" if known else "give scores of topics")
     return wanted[0]
@@ -282,19 +296,13 @@ def _has_results(value: Mapping[str, Any]) -> bool:
 
 def turned(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRows:
     """A table with a row for each system and a column for each question, turned."""
-    measures = [name for name in table.names if joined(name) in terms.NAMED_MEASURE]
     heads = chosen.get("system") or tuple(name for name in table.names if joined(name) in terms.SYSTEM)
-    if not {"question", "id"} & set(chosen):
-        check_means(table, next((own[0] for own in (heads, measures) if len(own) == 1), ""))
     if len(heads) != 1:
         return table
     systems = [str(cell) for cell in table.cells(heads[0])]
     others = [name for name in table.names if name != heads[0]]
-    plain = [
-        name
-        for name in others
-        if joined(name) in terms.QUESTION | terms.ID | terms.SCORE | terms.DOCUMENT | terms.RETRIEVED | terms.GRADE
-    ]
+    known = terms.QUESTION | terms.ID | terms.SCORE | terms.DOCUMENT | terms.RETRIEVED | terms.GRADE
+    plain = any(joined(name) in known for name in others)
     if plain or len(set(systems)) < len(systems) or len(others) <= len(systems):
         return table
     if "system" not in chosen and (what := group_of(others)):

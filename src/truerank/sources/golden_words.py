@@ -106,6 +106,8 @@ RAG_MEASURE: Final = re.compile(
     r"faithfulness|groundedness|answer_(relevancy|relevance|correctness|similarity)|semantic_similarity|"
     r"context(ual)?_(precision|recall|relevancy|relevance|entity_recall)|factual_correctness|hallucination"
 )
+_RECIPROCAL: Final = re.compile(r"(mean_)?recip(rocal)?_rank")
+_AT: Final = re.compile(r"[_ ]at[_ ](?=\d)", re.IGNORECASE)
 #: What rows are called that hold means of many questions.
 GROUPS: Final = frozenset(
     "k depth cutoff cutoffs cut epoch epochs fold folds split splits step steps iteration date day week month quarter "
@@ -166,14 +168,18 @@ def lower_is_better(name: str) -> bool:
     return bool(words & LOWER) or _TIME.search(name) is not None
 
 
+def parts_of(name: str) -> list[str]:
+    """The parts of a column's name, of which a measure with its cut-off is one: recall_at_3."""
+    return re.split(r"[\s_\-./:]+(?=\D)", _AT.sub("@", name))
+
+
 def measure_in(name: str) -> str:
     """The measure that a column's name ends or begins with; empty for none."""
-    parts = re.split(r"[\s_\-./:]+(?=\D)", name)
-    judged = RAG_MEASURE.search(joined(name))
-    return judged[0] if judged else next((part.lower() for part in parts if MEASURE.fullmatch(part)), "")
+    judged = RAG_MEASURE.search(joined(name)) or _RECIPROCAL.search(joined(name))
+    return judged[0] if judged else next((part.lower() for part in parts_of(name) if MEASURE.fullmatch(part)), "")
 
 
 def is_measure(name: str) -> bool:
     """Whether a column's name is that of a measure or says score, and nothing else: it names no system."""
-    called_so = RAG_MEASURE.fullmatch(joined(name)) or joined(name) in SCORE
-    return bool(called_so) or MEASURE.fullmatch(re.sub(r"_at_(?=\d)", "@", name)) is not None
+    called_so = RAG_MEASURE.fullmatch(joined(name)) or _RECIPROCAL.fullmatch(joined(name)) or joined(name) in SCORE
+    return bool(called_so) or MEASURE.fullmatch(_AT.sub("@", name)) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -12,10 +12,10 @@ from truerank.errors import InputError
 from truerank.records import Judgment
 from truerank.sources import columns as names_of
 from truerank.sources import compressed, formats, grammar
-from truerank.sources.golden_cells import identifier_of
+from truerank.sources.golden_cells import identifier_of, number_of
 from truerank.sources.golden_roles import named_columns
 from truerank.sources.golden_rows import GoldenRows, first_names, of_rows, opened_rows
-from truerank.sources.golden_words import MODELS, says
+from truerank.sources.golden_words import MODELS, lower_is_better, measure_in, says
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.query_files import as_text, number_in, well_formed
 from truerank.sources.rows import Row, rows
@@ -117,12 +117,20 @@ def _raters(read: Sequence[Row]) -> tuple[str, ...]:
     names = dict.fromkeys(name for row in read for name in row.values)
     values = {name: {_label(row.values.get(name)) for row in read} - {""} for name in names}
     few = {name: own for name, own in values.items() if 1 < len(own) <= min(_MOST_LABELS, len(read) / 2)}
+    few = {name: own for name, own in few.items() if not _is_scores(name, own)}
 
     def shares(name: str) -> bool:
         others = (other for at, other in few.items() if at != name)
         return any(2 * len(few[name] & other) > len(few[name] | other) for other in others)
 
     return tuple(name for name in few if shares(name))
+
+
+def _is_scores(name: str, labels: Iterable[str]) -> bool:
+    """Whether numbers are scores: their column is called after a measure, and nobody, or some are fractions."""
+    numbers = [number_of(one) for one in labels]
+    called = (measure_in(name) or lower_is_better(name)) and not says(name, MODELS | _RATERS | {"human", "person"})
+    return None not in numbers and bool(called or any(0 < (one or 0) < 1 for one in numbers))
 
 
 def _by_rows(table: GoldenRows, labels: Sequence[str]) -> str:

@@ -295,7 +295,8 @@ def _with_halves(
     yield from (one for one in found if one.path not in halves or (gold is None and one.path not in others))
     if gold is None:
         for path, half in others.items():
-            alone = isinstance(errors[path], NumbersError) and half.roles.document is None
+            listed = half.roles.document or golden_words.says(half.content, golden_words.RETRIEVED)
+            alone = isinstance(errors[path], NumbersError) and not listed
             if half.roles.system is not None or alone or not half.content:
                 yield unread(path, errors[path])
             else:
@@ -351,6 +352,7 @@ def _golden_set(source: Any, columns: str) -> Reading | None:
     others = [name for name in table.names if name not in kept and table.filled(name)]
     documents = frozenset[str]().union(*(in_cells.lists_of(table, half.content) or ()))
     possible = set(result_columns(table, half.content)).intersection(others)
+    possible = {name for name in possible if not in_cells.is_other_words(table, name, documents)}
     if any(in_cells.is_lists(table, name) or in_cells.vocabulary(table, name) & documents for name in possible):
         return None
     column = roles.identifier or roles.question or ""
@@ -395,7 +397,7 @@ def _labels(path: Any, columns: str, error: HalfError) -> Reading | None:
     names = dict.fromkeys(judgment.annotator for judgment in read if judgment.labels)
     if len(names) < 2:
         return None
-    if isinstance(error, NumbersError):
+    if isinstance(error, TwoReadingsError):
         fault = f"{error.fault}, or labels of annotators (then: truerank judge agreement {path})"
         raise NumbersError(fault, error.choices, path)
     return Reading(str(path), "labels", f"by {first_names(names, quoted=True)}")

@@ -19,8 +19,8 @@ SUMMARY_TOPICS: Final = frozenset(("all", "mean", "average"))
 #: Grades are whole numbers up to it.
 _HIGHEST_GRADE: Final = 10
 NAMES_OF_MEASURES: Final = re.compile(
-    r"(?i:n?dcg|map|ap|m?rr|recip_rank|p|r|recall|precision|success|hit(?:_?rate)?|accuracy|r_?prec|bpref|err|rbp|judged|infap|"
-    r"num_\w+|num(q|ret|rel|relret)|gm_\w+|set_?\w+|iprec\w*|utility|11pt_avg|relstring)([@_(].*)?"
+    r"(?i:n?dcg|map|ap|m?rr|(?:mean_)?recip(?:rocal)?_rank|p|r|recall|precision|success|hit(?:_?rate)?|accuracy|r_?prec|"
+    r"bpref|err|rbp|judged|infap|num_\w+|num(q|ret|rel|relret)|gm_\w+|set_?\w+|iprec\w*|utility|11pt_avg|relstring)([@_(].*)?"
 )
 #: Names of measures in trec_eval and elsewhere, and in ir_measures.
 _NAMES: Final = {
