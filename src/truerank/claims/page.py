@@ -176,12 +176,15 @@ def _ends_of(single: SystemScore) -> str:
 
 def _interval(result: Check) -> str:
     base, claim = result.headline, result.claim
-    if base is None or claim is None or base.low is None or base.high is None:
+    if base is None or claim is None:
         return ""
+    many = f", on {base.topics} {claim.unit}"
+    if base.low is None or base.high is None:
+        return many
     low, high = base.low, base.high
     corrected = f", corrected for {claim.comparisons} comparisons" if claim.comparisons > 1 else ""
     ends = f"{signed(low)} to {signed(high)}{corrected}"
-    return f", {100 * claim.confidence:.6g}% interval {ends}, on {base.topics} {claim.unit}"
+    return f", {100 * claim.confidence:.6g}% interval {ends}{many}"
 
 
 def _answer_table(result: Check) -> Table:

@@ -47,6 +47,9 @@ def apart(claim: Claim) -> ClaimAnswer | None:
     )  # fmt: skip
 
 
+_GIVE: Final = "Give the missing scores, or 0 where a system failed; `missing` skip where it was not asked."
+
+
 def missing_scores(claim: Claim) -> ClaimAnswer | None:
     """The answer where topics lack the score of one system: what they are as 0, and at the ends of the measure."""
     scores = {name: claim.evaluation.of(name, claim.measure) for name in (claim.system, claim.baseline)}
@@ -76,14 +79,16 @@ def missing_scores(claim: Claim) -> ClaimAnswer | None:
     text = f"{listed(whose)}: left out. {said}; any scores there would give {signed(worst)} to {signed(best)}."
     # Where both lack some by chance, zeros only add noise.
     chance = scipy.stats.binomtest(counts[claim.system], sum(counts.values())).pvalue
-    apart = (zero.value or 0.0) <= 0 or (chance <= LUCK and zero.effect != "stands")
+    one_sided = chance <= LUCK or not all(counts.values())
+    apart = bool((zero.value or 0.0) <= 0 or (one_sided and zero.effect != "stands"))
+    apart &= claim.scoring.missing != "skip"  # these were not asked
     lacking = {topic for topic, own in zip(claim.evaluation.topics, lacks[claim.system], strict=True) if own}
     hard = bool(lacking) and harder(claim, claim.system, lacking)
     exceptions = [zero.label] * apart + [f"that {claim.system} lacks {claim.unit} that are harder than others"] * hard
     weak = claim.base.effect == "stands" and bool(exceptions)
     return ClaimAnswer(
         "files", "FAULTS", text, claim.base.effect, f"{said}.",
-        settles="Give the missing scores, or 0 where a system failed.", estimates=(zero,), remark=text,
+        settles=_GIVE, estimates=(zero,), remark=text,
         exception=" and ".join(exceptions), plausible=weak,
     )  # fmt: skip
 
