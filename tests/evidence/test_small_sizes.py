@@ -19,6 +19,7 @@ ALONE = {
     "studies/calibration": "--samples 2 --size 100 --rule point",
     "studies/leakage_sensitivity": "titanic",
     "studies/peer_conventions": "--seeds 1 --only pytrec_eval scikit-learn bm25s",
+    "studies/skewed_differences": "--samples 400",
     "benchmarks/check_scale": "scifact --topics 20",
     "benchmarks/measures": "--topics 100 --depth 200 --repeats 3",
     "benchmarks/pool_simulation": "scale --documents 6000 --rounds 1 --simulate 0 --work pools",

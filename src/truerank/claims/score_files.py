@@ -61,7 +61,7 @@ def missing_scores(claim: Claim) -> ClaimAnswer | None:
     counts = {name: int(own.sum()) for name, own in lacks.items()}
     if not any(counts.values()):
         return None
-    known, either = np.concatenate([system, baseline]), ~np.isnan(system) | ~np.isnan(baseline)
+    known, either = claim.evaluation.values, ~np.isnan(system) | ~np.isnan(baseline)
     low, high = (0.0, 1.0) if np.nanmin(known) >= 0 and np.nanmax(known) <= 1 else (np.nanmin(known), np.nanmax(known))
 
     def filled(of_system: float, of_baseline: float) -> Floats:

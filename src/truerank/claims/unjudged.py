@@ -376,7 +376,8 @@ class GradedResults:
 
 
 def _copied(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.with_columns(pl.format("{} {}", "copy", "topic_id").alias("topic_id")).drop("copy")
+    # `pl.format` fails inside Polars 2.1 on joined frames of some hundred thousand rows.
+    return frame.with_columns(topic_id=pl.col("copy").cast(pl.String) + " " + pl.col("topic_id")).drop("copy")
 
 
 @dataclass(frozen=True, eq=False)

@@ -69,7 +69,7 @@ def run(source: OneRun) -> list[ir_measures.ScoredDoc]:
         source: a file, or any value that `truerank.evaluate` takes for one run.
 
     Raises:
-        InputError: not readable, or a document that occurs twice for a topic.
+        InputError: not readable.
     """
     return [ir_measures.ScoredDoc(*row) for row in run_frame(source).iter_rows()]
 
