@@ -585,3 +585,16 @@ def test_words_beside_expected_ids_are_no_results(tmp_path: Path, other: str) ->
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     (one,) = opened(str(path), "expected=must_cite").readings
     assert one.kind == "golden set" and f"not looked at: '{other}'" in one.remarks
+
+
+def test_blocks_of_one_system_and_lists_of_numbers_are_means() -> None:
+    systems = {f"BM25 {n}": {"mrr": 0.2 + n / 9, "ranks": [n, None, *range(1, 20)]} for n in range(1, 5)}
+    blocks = {"ragas": {"recall": 0.5, "precision": 0.6}, "latency_ms": {"mean": 10.4, "p95": 21.5}}
+    rows = [{"system": name, "id": key, **own} for name in ("dense", "hybrid") for key, own in blocks.items()]
+    for table in ([{"id": name, **own} for name, own in systems.items()], rows):
+        for measure in ("", "mrr"):
+            with pytest.raises(InputError, match="means over all questions"):
+                read_golden(table, measure=measure)
+    # The documents of a question are no ranks of many.
+    lists = [{"id": f"q{n}", "mrr": 0.1 * n, "retrieved_pages": [n, n + 1, n + 2]} for n in range(1, 8)]
+    assert len(read_golden(lists, "score=mrr").questions) == 7

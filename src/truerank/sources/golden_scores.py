@@ -13,7 +13,7 @@ from typing import Any, Final
 from truerank.sources import golden_words as terms
 from truerank.sources.golden_cells import TEXT_WORDS, is_missing, is_numeric, is_scored, is_whole, number_of
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, HalfError, NumbersError, no_expected, only_one
-from truerank.sources.golden_rows import GoldenRows, first_names, is_summary, json_cell
+from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, is_summary, json_cell
 from truerank.sources.golden_words import (
     called,
     is_count,
@@ -247,6 +247,13 @@ def _is_counted(table: GoldenRows, name: str) -> bool:
     return len(values) > 2 and values in ([*range(len(values))], [*range(1, len(values) + 1)])
 
 
+def _has_numbers(cell: Any) -> bool:
+    """Whether a cell has a list of numbers, one for each of many questions."""
+    value = json_cell(cell)
+    numbers = [one for one in value if one is not None] if isinstance(value, list) else []
+    return isinstance(value, list) and len(value) > SCALE and all(isinstance(one, int | float) for one in numbers)
+
+
 def check_means(table: GoldenRows, head: str) -> None:
     """Refuses a table of means: of systems, or measures, also by groups, of counted questions, or in totals."""
     heads = [str(cell).strip() for cell in table.cells(head)]
@@ -260,14 +267,18 @@ def check_means(table: GoldenRows, head: str) -> None:
     counts = [name for name in rest if _COUNTS.fullmatch(joined(name))]
     # Groups have names without digits, and each of them is the mean of many questions.
     many = all(min(number_of(cell) or 0 for cell in table.filled(name)) > SCALE for name in counts)
+    # So is what has a list of numbers of its questions beside it, or stands among blocks without any score.
+    single_ones = [name for name in table.names if all(_has_numbers(cell) for cell in table.filled(name) or ("",))]
+    bare = sum(all(is_empty(row.get(name)) for name in scored) for row in table.rows)
+    parts = bool(single_ones) or (bool(scored) and 2 * bare >= len(table.rows))
     asks = any(says(name, {*terms.QUESTION, "qid"}) or re.search(r"\d", str(table.filled(name))) for name in ids)
-    groups = counts and many and not asks
+    groups = bool(single_ones) or (((counts and many) or parts) and not asks)
     if asked or (ids and not totals and not groups):
         return
     single = len(set(heads)) == len(heads)
     by_row = bool(head and numbers and single) and all(map(is_measure, heads))
     grouped = all(set(words_of(name)) <= terms.GROUPS for name in rest) and (rest or single)
-    if by_row or totals or (scored and ((head and grouped) or counts)):
+    if by_row or totals or (scored and ((head and grouped) or counts or parts)):
         what = first_names(heads if by_row else totals or scored, quoted=True)
         fault = f"means over all questions ({what}), and no scores of single ones"
         raise table.fault(fault, "give a row for each question: a mean does not say how much of it is chance")
