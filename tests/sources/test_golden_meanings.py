@@ -598,3 +598,16 @@ def test_blocks_of_one_system_and_lists_of_numbers_are_means() -> None:
     # The documents of a question are no ranks of many.
     lists = [{"id": f"q{n}", "mrr": 0.1 * n, "retrieved_pages": [n, n + 1, n + 2]} for n in range(1, 8)]
     assert len(read_golden(lists, "score=mrr").questions) == 7
+
+
+def test_a_question_may_be_named_by_two_columns() -> None:
+    rows = [
+        {"domain": domain, "file": f"doc_{n}", "old": n / 12, "new": (n + at) / 12}
+        for at, domain in enumerate(("law", "medicine", "tax"))
+        for n in range(6)
+    ]
+    with pytest.raises(TwoReadingsError) as raised:
+        read_golden(rows, "id=file")
+    assert "id=file+domain" in raised.value.choices
+    found = read_golden(rows, "id=file+domain")
+    assert len(found.questions) == 18 and found.columns["id"] == ("file+domain",)

@@ -16,7 +16,7 @@ ROLES: Final = (
     "measure",
 )  # fmt: skip
 #: Of which several columns can be named.
-_SEVERAL: Final = ("expected", "retrieved", "scores", "score", "rank", "label", "system")
+_SEVERAL: Final = ("expected", "retrieved", "scores", "score", "rank", "label", "system", "id", "question")
 MOST_SYSTEMS: Final = 12
 
 

@@ -351,7 +351,10 @@ def check_rows(
         fault = f"several rows of {what}, with {first_names(choices, quoted=True)}"
         beside = {"system": f"{found.system}+"} if found.system else {}
         pairs = ((role, name) for name, own in choices.items() for role in own)
-        raise table.two_readings(fault, tuple(f"{role}={beside.get(role, '')}{name}" for role, name in pairs))
+        options = [f"{role}={beside.get(role, '')}{name}" for role, name in pairs]
+        # With another column a question may be told from others of its name.
+        options += [f"id={keys[0]}+{name}" for name in choices if name in apart and not found.system]
+        raise table.two_readings(fault, tuple(options))
 
 
 def _check_scores(table: GoldenRows, numbers: Sequence[str]) -> None:

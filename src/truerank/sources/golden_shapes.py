@@ -39,12 +39,13 @@ def shaped(
     names = [name.strip() for part in named for name in part.partition("=")[2].split("+")]
     table = _with_nested(table, names)
     chosen = named_columns(columns, table)
-    if len(parts := chosen.get("system", ())) > 1:
-        name = "+".join(parts)
-        cells = ({key: cell for key, cell in row.items() if key not in parts} for row in table.rows)
-        systems = (" ".join(str(row.get(one)) for one in parts) for row in table.rows)
-        rows = [{**own, name: system} for own, system in zip(cells, systems, strict=True)]
-        table, chosen["system"] = of_rows(table.name, table.where, rows, table.lines, table.remarks), (name,)
+    for role in ("system", "id", "question"):
+        if len(parts := chosen.get(role, ())) > 1:
+            name = "+".join(parts)
+            cells = ({key: cell for key, cell in row.items() if key not in parts} for row in table.rows)
+            systems = (" ".join(str(row.get(one)) for one in parts) for row in table.rows)
+            rows = [{**own, name: system} for own, system in zip(cells, systems, strict=True)]
+            table, chosen[role] = of_rows(table.name, table.where, rows, table.lines, table.remarks), (name,)
     if not {"question", "id"} & set(chosen):
         heads = (chosen.get("system") or called(table.names, known) for known in (terms.SYSTEM, terms.NAMED_MEASURE))
         check_means(table, next((own[0] for own in heads if len(own) == 1), ""))
