@@ -380,8 +380,8 @@ def test_one_of_several_expected_columns_is_asked_about(tmp_path: Path) -> None:
         read_golden(path)
     assert raised.value.choices[0] == "expected=gold_1+gold_2"
     holds_the_rows(path, columns=raised.value.choices[0])
-    with pytest.raises(InputError, match="2 columns for 'id'"):
-        read_golden(path, "id=gold_1+gold_2")
+    with pytest.raises(InputError, match="2 columns for 'document'"):
+        read_golden(path, "document=gold_1+gold_2")
 
 
 def test_a_nested_column_is_named_with_its_dots(tmp_path: Path) -> None:

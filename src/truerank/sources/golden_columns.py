@@ -225,7 +225,7 @@ def _by_content(
     which = None
     if system is None and key is not None:
         pairs = [str(cell) for cell in table.cells(key)]
-        for name in (one for one in rest if one != key):
+        for name in (one for one in rest if one != key and not set(words_of(one)) <= terms.PARTS):
             values = [str(cell) for cell in table.cells(name)]
             count, once = len(set(values)), len(set(zip(pairs, values, strict=True))) == len(values)
             if 1 < count <= MOST_SYSTEMS and once and len(values) > _CROSSED * len(set(pairs)) * count:

@@ -353,7 +353,7 @@ def check_rows(
         pairs = ((role, name) for name, own in choices.items() for role in own)
         options = [f"{role}={beside.get(role, '')}{name}" for role, name in pairs]
         # With another column a question may be told from others of its name.
-        options += [f"id={keys[0]}+{name}" for name in choices if name in apart and not found.system]
+        options += [f"id={keys[0]}+{name}" for name in choices if name in apart and set(words_of(name)) <= terms.PARTS]
         raise table.two_readings(fault, tuple(options))
 
 

@@ -117,6 +117,10 @@ GROUPS: Final = frozenset(
     "trial attempt rep replicate experiment annotator rater assessor participant user customer tenant client "
     "team".split()
 )
+#: Parts of a test set, in each of which a question may have the same name.
+PARTS: Final = frozenset(
+    "domain dataset datasets corpus collection language lang locale customer tenant country region".split()
+)
 REPEAT: Final = frozenset(
     "repeat repetition replicate trial seed iteration rep attempt epoch repeat_id trial_id run_index".split()
 )
