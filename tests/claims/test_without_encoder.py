@@ -8,11 +8,12 @@ import sys
 import pytest
 
 import truerank
+from sample_truth import read_truth
 from truerank.audits.leakage import encoders
 from truerank.core.result import summary
 from truerank.errors import MissingExtraError
 from truerank.options import Encoding
-from truerank.sources.sample import SAMPLE, read_truth
+from truerank.sources.sample import SAMPLE
 from truerank.vectors.encoders import opening
 
 

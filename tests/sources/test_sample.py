@@ -15,10 +15,11 @@ import pytest
 import Stemmer
 
 from places import ROOT
+from sample_truth import read_truth
 from truerank.audits.leakage.calibration import calibrate
 from truerank.records import Topic
 from truerank.sources import open_queries, read_labels, read_topics, read_variants
-from truerank.sources.sample import SAMPLE, read_truth, sample_folder
+from truerank.sources.sample import SAMPLE, sample_folder
 from truerank.text.normalising import normalise
 
 STOPWORDS = frozenset(

@@ -21,6 +21,7 @@ import pytest
 
 import truerank
 from places import DATA, without_progress
+from sample_truth import read_truth
 from shortcuts import encoded_once, undrawn
 from truerank import leakage
 from truerank.audits.leakage import sensitivity
@@ -31,7 +32,7 @@ from truerank.errors import InputError
 from truerank.options import Encoding
 from truerank.records import Topic
 from truerank.sources import SourceCounts, TopicSet, open_queries, read_topics
-from truerank.sources.sample import SAMPLE, read_truth
+from truerank.sources.sample import SAMPLE
 from truerank.text.contrasts import contrast
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders import open_encoder

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
 
 from truerank.errors import InputError
 
-__all__ = ["SAMPLE", "Sample", "TruthRow", "read_truth", "sample_folder"]
+__all__ = ["SAMPLE", "Sample", "sample_folder"]
 
 _TESTS = ("sample-news", "sample-science", "sample-heritage")
 
@@ -27,7 +26,7 @@ class Sample:
         train: two query logs, `id TAB text`, compressed.
         tests: three topic files in the format of TREC.
         variants: the query variants, `topic TAB variant`, by test set.
-        truth: the planted pairs, as `read_truth` gives them.
+        truth: the planted pairs, with test, topic_id, query_id, field, type and title_type.
         labels: judgments of a stratified sample of the pairs above a cosine of 0.8, in the layout of the leakage
             paper's annotations (doccano), with the fields `probability` and `annotator` added.
     """
@@ -39,39 +38,12 @@ class Sample:
     labels: Path
 
 
-class TruthRow(NamedTuple):
-    """What is known about one pair of a topic and a training query.
-
-    `field` ("title", "description" or "variant") names the text that the query derives from or resembles. `type` is
-    the reformulation type against that text, `title_type` against the title: "identical", "generalization",
-    "specialization", "reformulation", or "different topic" for a look-alike. Any pair without a row is not a leak.
-    """
-
-    test: str
-    topic_id: str
-    query_id: str
-    field: str
-    type: str
-    title_type: str
-
-    @property
-    def leaks(self) -> bool:
-        """Whether the training query expresses the topic's information need."""
-        return self.type != "different topic"
-
-
 def sample_folder() -> Path:
     """The folder that holds the files of the sample."""
     folder = resources.files(__name__)
     if not isinstance(folder, Path):
         raise InputError("the sample lies inside an archive", "install truerank with pip, which unpacks it")
     return folder
-
-
-def read_truth() -> tuple[TruthRow, ...]:
-    """The planted pairs in the order of their topics; a leak that occurs in both sources has a row for each."""
-    _, *lines = _sample().truth.read_text(encoding="utf-8").splitlines()
-    return tuple(TruthRow(*line.split("\t")) for line in lines)
 
 
 @cache
