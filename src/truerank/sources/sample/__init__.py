@@ -13,8 +13,6 @@ from pathlib import Path
 
 from truerank.errors import InputError
 
-__all__ = ["SAMPLE", "Sample", "sample_folder"]
-
 _TESTS = ("sample-news", "sample-science", "sample-heritage")
 
 
