@@ -352,7 +352,6 @@ def check_rows(
         beside = {"system": f"{found.system}+"} if found.system else {}
         pairs = ((role, name) for name, own in choices.items() for role in own)
         options = [f"{role}={beside.get(role, '')}{name}" for role, name in pairs]
-        # With another column a question may be told from others of its name.
         options += [f"id={keys[0]}+{name}" for name in choices if name in apart and set(words_of(name)) <= terms.PARTS]
         raise table.two_readings(fault, tuple(options))
 

@@ -110,14 +110,15 @@ _RECIPROCAL: Final = re.compile(r"(mean_)?recip(rocal)?_rank")
 _AT: Final = re.compile(r"[_ ]at[_ ](?=\d)", re.IGNORECASE)
 #: Parts of a test set, in each of which a question may have the same name.
 PARTS: Final = frozenset(
-    "domain dataset datasets corpus collection language languages lang locale customer client tenant country region".split()
+    "domain dataset datasets corpus collection language languages lang locale customer client tenant country "
+    "region".split()
 )
 #: What rows are called that hold means of many questions.
 GROUPS: Final = PARTS | frozenset(
     "k depth cutoff cutoffs cut epoch epochs fold folds split splits step steps iteration date day week month quarter "
     "year hour time timestamp version release build commit category categories type types class classes kind group "
-    "groups bucket segment data benchmark subset difficulty threshold alpha beta temperature seed size team "
-    "budget measure metric run runs trial attempt rep replicate experiment annotator rater assessor participant user".split()
+    "groups bucket segment data benchmark subset difficulty threshold alpha beta temperature seed size team budget "
+    "measure metric run runs trial attempt rep replicate experiment annotator rater assessor participant user".split()
 )
 REPEAT: Final = frozenset(
     "repeat repetition replicate trial seed iteration rep attempt epoch repeat_id trial_id run_index".split()
