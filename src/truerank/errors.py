@@ -42,6 +42,7 @@ class TruerankError(Exception):
 
     Attributes:
         continues: whether the same call goes on where this one stopped: then its unfinished work stays.
+        details: lines that the command line prints below the sentence, such as the columns of a table.
     """
 
     continues = False
@@ -53,6 +54,7 @@ class TruerankError(Exception):
         self.remedy = remedy
         self.where = None if where is None else str(where)
         self.line = line
+        self.details: tuple[str, ...] = ()
         super().__init__(fault, remedy)
 
     def name_keywords(self) -> None:
@@ -111,7 +113,9 @@ class TwoReadingsError(InputError):
         """The same question, whose choices also say what was named before."""
         named = [(part.partition("=")[0].strip(), part) for part in columns.split(",") if part]
         whole = [",".join([*(part for role, part in named if f"{role}=" not in one), one]) for one in self.choices]
-        return type(self)(self.fault, tuple(whole), self.where or "")
+        error = type(self)(self.fault, tuple(whole), self.where or "")
+        error.details = self.details
+        return error
 
 
 class MissingExtraError(TruerankError):

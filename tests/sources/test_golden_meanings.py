@@ -611,3 +611,41 @@ def test_a_question_may_be_named_by_two_columns() -> None:
     assert "id=file+domain" in raised.value.choices
     found = read_golden(rows, "id=file+domain")
     assert len(found.questions) == 18 and found.columns["id"] == ("file+domain",)
+
+
+def test_a_question_about_columns_shows_them_all(tmp_path: Path) -> None:
+    path = tmp_path / "answers.csv"
+    rows = {"q": QUESTIONS, "arm": ["old", "new"] * 4, "shown": [f"d{n}|d1" for n in range(8)], "tokens": range(8)}
+    pl.DataFrame(rows | {"fit": [n / 8 for n in range(8)], "note": [""] * 8}).write_csv(path)
+    with pytest.raises(InputError, match="no column with the expected answers") as raised:
+        read_golden(path, "retrieved=shown")
+    title, *shown = raised.value.details
+    roles = {line[2:].split()[0]: line.rstrip().rpartition("  ")[2].split(", ") for line in shown}
+    assert "--columns ROLE=COLUMN" in title
+    assert "question" in roles["q"]
+    assert roles["arm"][:2] == ["system", "repeat"]
+    assert {"expected", "retrieved"} <= {*roles["shown"]}
+    assert roles["tokens"][:2] == ["score", "rank"]
+    assert roles["fit"] == ["score"]
+    assert roles["note"] == ["(empty)"]
+    # A fault of one cell is said with its line, and not with the columns.
+    path.write_text("id,old,new\na,0.5,0.5\nb,0.5\n")
+    with pytest.raises(InputError, match="2 cells below 3") as raised:
+        read_golden(path)
+    assert raised.value.details == ()
+
+
+@pytest.mark.parametrize("grades", [[2, 1, 0, 1], [1, 1, 1, 1]])
+def test_whole_scores_of_documents_may_be_grades(tmp_path: Path, grades: list[int]) -> None:
+    path = tmp_path / "pairs.csv"
+    rows = {"query_id": ["q1", "q1", "q2", "q2"], "doc_id": ["d1", "d2", "d1", "d3"], "score": grades}
+    pl.DataFrame(rows).write_csv(path)
+    with pytest.raises(TwoReadingsError, match="grades of 'doc_id'") as raised:
+        opened(path)
+    assert opened(path, raised.value.choices[0]).readings[0].kind == "golden set"
+
+
+def test_a_first_line_of_values_names_no_columns(tmp_path: Path) -> None:
+    (tmp_path / "judged.txt").write_text("q1|184|2\nq1|29|2\nq2|31|1\nq2|184|1\n")
+    with pytest.raises(InputError, match="first line has values"):
+        read_golden(tmp_path / "judged.txt")

@@ -85,7 +85,7 @@ def _run(words: list[str], program: Program, debug: bool) -> int:
     try:
         outcome = _called(words, program)
     except TruerankError as error:
-        return _failed(str(error), _USAGE, debug)
+        return _failed(str(error), _USAGE, debug, error.details)
     except KeyboardInterrupt as error:
         outcome = _TERMINATED if error.args else _INTERRUPTED
     except OSError as error:
@@ -142,8 +142,8 @@ def _in_our_words(fault: str) -> str:
     return fault.rstrip(".")
 
 
-def _failed(message: str, code: int, debug: bool = False) -> int:
+def _failed(message: str, code: int, debug: bool = False, details: tuple[str, ...] = ()) -> int:
     if debug:
         streams.put(sys.stderr, traceback.format_exc())
-    streams.put(sys.stderr, " ".join(message.split()) + "\n")
+    streams.put(sys.stderr, "\n".join((" ".join(message.split()), *details)) + "\n")
     return code

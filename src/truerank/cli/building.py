@@ -257,7 +257,11 @@ def _answered(command: Command, given: dict[str, Any], supplied: Mapping[str, An
 
 
 def _chosen(error: TwoReadingsError) -> str:
-    lines = [f"{error.where}: {error.fault}.", *(f"  {n}  {one}" for n, one in enumerate(error.choices, 1))]
+    lines = [
+        *error.details,
+        f"{error.where}: {error.fault}.",
+        *(f"  {n}  {one}" for n, one in enumerate(error.choices, 1)),
+    ]
     streams.put(sys.stderr, "\n".join(lines) + "\n")
     while True:
         streams.put(sys.stderr, f"Which one is it? 1 to {len(error.choices)}, or Enter to stop: ")

@@ -286,7 +286,9 @@ def in_flags(error: TruerankError, command: Command | None = None, program: str 
     where = flags.get(error.option, flag_of(error.option)) if isinstance(error, OptionError) else error.where
     # Every error has a place; one of values that several inputs share has that of the command.
     where = where or (None if command is None else f"{program} {command.name}")
-    return TruerankError(fault, remedy, where=where, line=error.line)
+    changed = TruerankError(fault, remedy, where=where, line=error.line)
+    changed.details = error.details
+    return changed
 
 
 def shown_default(default: Any) -> str:

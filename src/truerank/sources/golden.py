@@ -27,7 +27,7 @@ from truerank.sources.golden_joins import is_named_by_text
 from truerank.sources.golden_roles import GoldenRoles
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, opened_rows
 from truerank.sources.golden_scores import direction, named_measure, scale_fault, unlike_rows
-from truerank.sources.golden_shapes import shaped
+from truerank.sources.golden_shapes import shaped, unfolded
 from truerank.sources.golden_words import LOWER, says, words_of
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.text.normalising import spoken
@@ -102,13 +102,19 @@ def read_golden(source: Any, columns: str | Mapping[str, str] = "", *, measure: 
     """
     table = source if isinstance(source, GoldenRows) else opened_rows(source)
     given = table
-    table, chosen = shaped(table, columns, measure)
-    table = divided(table, chosen)
-    roles = roles_of(table, chosen)
-    if roles.system is not None:
-        table = _one_spelling(table, roles.system, roles.question or roles.identifier or "")
-    known = {"expected", "retrieved"} <= set(chosen)
-    found = _scored(table, roles) if roles.is_scores else _retrieved(table, roles, known=known)
+    try:
+        table, chosen = shaped(table, columns, measure)
+        table = divided(table, chosen)
+        roles = roles_of(table, chosen)
+        if roles.system is not None:
+            table = _one_spelling(table, roles.system, roles.question or roles.identifier or "")
+        known = {"expected", "retrieved"} <= set(chosen)
+        found = _scored(table, roles) if roles.is_scores else _retrieved(table, roles, known=known)
+    except InputError as error:
+        # What lies in a cell or a row is said with its line; else it is which column is what.
+        if error.line is None and table is not source:
+            error.details = in_cells.columns_shown(unfolded(given))
+        raise
     taken = {name for names in found.columns.values() for name in names}
     said = unlike_rows(given, taken, taken if found.scores else ())
     path = str(table.where) if isinstance(table.where, Path) else ""

@@ -39,6 +39,8 @@ _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+")
 MOST: Final = 0.6
 #: Words by which a program says that something failed.
 _FAILURES: Final = 3
+#: Columns and letters of cells that a question about columns shows.
+_SHOWN, _WIDTH = 24, 24
 #: Words from which on an expected cell is a text, and letters from which a text within another one is meant.
 TEXT_WORDS: Final = 3
 
@@ -172,6 +174,32 @@ def is_other_words(table: GoldenRows, name: str, known: frozenset[str]) -> bool:
     if says(name, RETRIEVED) or not known or not all(map(_DIGIT.search, known)):
         return False
     return not any(map(_DIGIT.search, frozenset[str]().union(*(lists_of(table, name) or ("0",)))))
+
+
+def columns_shown(table: GoldenRows) -> tuple[str, ...]:
+    """The columns of a table, each with a cell and what `--columns` may take it for by what it holds."""
+    lines = []
+    for name in table.names[:_SHOWN]:
+        cells = table.filled(name)
+        values = [json_cell(cell) for cell in cells]
+        few = 2 * len({str(cell) for cell in cells}) <= len(cells)
+        if any(isinstance(value, list | dict) for value in values):
+            roles = "expected, retrieved"
+        elif is_scored(table, name):
+            roles = "score, rank, grade, id, repeat" if is_whole(table, name) else "score"
+        elif mean(len(str(cell).split()) for cell in cells) >= TEXT_WORDS:
+            roles = "question, expected, retrieved"
+        else:
+            roles = "system, repeat, measure, expected" if few else "id, question, expected, retrieved, document"
+        cell = " ".join(str(cells[0] if cells else "").split())
+        lines.append((name, cell if len(cell) <= _WIDTH else f"{cell[: _WIDTH - 1]}…", roles if cells else "(empty)"))
+    wide = max((min(len(name), _WIDTH) for name, _, _ in lines), default=0)
+    more = len(table.names) - len(lines)
+    return (
+        "Columns, their first cells, and what each may be (--columns ROLE=COLUMN,ROLE=COLUMN):",
+        *(f"  {name:<{wide}}  {cell:<{_WIDTH}}  {roles}" for name, cell, roles in lines),
+        *((f"  and {more} more",) if more else ()),
+    )
 
 
 def is_prose(table: GoldenRows, name: str) -> bool:

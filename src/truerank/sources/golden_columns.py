@@ -153,6 +153,11 @@ def _of_documents(
 ) -> GoldenRoles:
     """The roles of a row for each document."""
     if found.expected is None and found.grade is None:
+        if found.score and not says(found.score, terms.SCORES - {"score"}) and is_whole(table, found.score):
+            fault = f"'{found.score}' has the grades of '{found.document}', or scores of results without judgments"
+            raise NumbersError(
+                f"two readings: {fault}", (f"grade={found.score},document={found.document}",), table.where
+            )
         raise no_expected(table)
     if found.score is None and found.rank is None:
         distances = [name for name in free if rising(name) and is_numeric(table, name)]

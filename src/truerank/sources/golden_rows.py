@@ -516,6 +516,10 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
                 raise InputError("a cell in a column without a name", "name the column", where=path, line=line)
             rows.append(dict(row))
             lines.append(line)
+    numbers = [name for name in names if name.replace(".", "", 1).isdecimal()]
+    if numbers and names[0] in [row.get(names[0]) for row in rows]:
+        fault = f"the first line has values ({first_names(names, quoted=True)}), and no names of columns"
+        raise InputError(fault, "write a line with their names above it: query_id, doc_id, relevance", where=path)
     skipped = tuple(f"{counted(count, *what.split('/'))} left out" for what, count in left.items())
     return of_rows(path.name, path, rows, lines, (*remarks, *skipped))
 

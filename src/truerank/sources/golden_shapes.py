@@ -193,7 +193,7 @@ def _one_measure(table: GoldenRows, known: Sequence[str], measure: str) -> str:
     if len(wanted) != 1:
         asked = "" if measure in ("", "nDCG@10") else f", none of which is {measure}"
         fault = f"scores of {len(known)} measures ({first_names(known)}){asked}"
-        shown = ", or ".join(f'"{name}"' if " " in name else name for name in known[:3])
+        shown = ", or ".join(f'"{name}"' if " " in name else name for name in known[:6])
         raise table.fault(fault, f"choose one: --measure {shown}" if known else "give scores of topics")
     return wanted[0]
 
