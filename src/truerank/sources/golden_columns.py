@@ -156,7 +156,7 @@ def _of_documents(
         if found.score and not says(found.score, terms.SCORES - {"score"}) and is_whole(table, found.score):
             fault = f"'{found.score}' has the grades of '{found.document}', or scores of results without judgments"
             raise NumbersError(
-                f"two readings: {fault}", (f"grade={found.score},document={found.document}",), table.where
+                f"two readings: {fault}", (f"expected={found.document},grade={found.score}",), table.where
             )
         raise no_expected(table)
     if found.score is None and found.rank is None:

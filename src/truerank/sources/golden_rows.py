@@ -10,7 +10,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -502,7 +502,7 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
         elif not names:
             names, heads = _of_two_headers([own for _, own in every[place : place + 3]])
             begins = place + heads
-            names = names or _header(path, line, cells)
+            names = names or _header(path, line, cells, {own[0].strip() for _, own in every[place + 1 :]})
             remarks = (*remarks, "two header rows are joined") if heads else remarks
         elif [cell.strip() for cell in cells] == names or all(_RULE.fullmatch(cell) for cell in cells):
             left["repeated header"] += 1
@@ -516,10 +516,6 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
                 raise InputError("a cell in a column without a name", "name the column", where=path, line=line)
             rows.append(dict(row))
             lines.append(line)
-    numbers = [name for name in names if name.replace(".", "", 1).isdecimal()]
-    if numbers and names[0] in [row.get(names[0]) for row in rows]:
-        fault = f"the first line has values ({first_names(names, quoted=True)}), and no names of columns"
-        raise InputError(fault, "write a line with their names above it: query_id, doc_id, relevance", where=path)
     skipped = tuple(f"{counted(count, *what.split('/'))} left out" for what, count in left.items())
     return of_rows(path.name, path, rows, lines, (*remarks, *skipped))
 
@@ -563,7 +559,7 @@ def _of_two_headers(rows: Sequence[Sequence[str]]) -> tuple[list[str], int]:
     return ([more[0][0], *names[1:]], 3) if indexed else (names, 2)
 
 
-def _header(path: Path, line: int, cells: Sequence[str]) -> list[str]:
+def _header(path: Path, line: int, cells: Sequence[str], firsts: Collection[str]) -> list[str]:
     """The names of columns; one without a name that comes first is the index of a frame."""
     names = [name.strip() for name in cells]
     if names and not names[0] and all(names[1:]):
@@ -571,4 +567,7 @@ def _header(path: Path, line: int, cells: Sequence[str]) -> list[str]:
     if twice := [name for name, count in Counter(names).items() if name and count > 1]:
         fault = f"column '{twice[0]}' appears twice"
         raise InputError(fault, "give each column a name of its own", where=path, line=line)
+    if names[0] in firsts and any(name.replace(".", "", 1).isdecimal() for name in names):
+        fault = f"the first line has values ({first_names(names, quoted=True)}), and no names of columns"
+        raise InputError(fault, "write a line with their names above it: query_id, doc_id, relevance", where=path)
     return names
