@@ -212,7 +212,7 @@ def test_texts_without_ids_are_their_answers(tmp_path: Path) -> None:
     [
         (("query", "relevant", "retrieved"), [("q", ["a"], "['a', 'b', ...")], "cut off"),
         (("query", "expected", "retrieved"), [(f"q{n}", [*"abcdefgh"], ["a"]) for n in range(9)], "which is"),
-        (("item", "variant", "rater", "stars"), [("i", v, r, 3) for v in "ab" for r in "cd"], "several rows"),
+        (("item", "flavour", "rater", "stars"), [("i", v, r, 3) for v in "ab" for r in "cd"], "several rows"),
     ],
 )  # fmt: skip
 def test_what_could_be_read_wrongly_is_refused(
@@ -244,12 +244,12 @@ def test_zeros_that_a_spreadsheet_took_are_named(tmp_path: Path) -> None:
 
 def test_two_readings_name_the_options(tmp_path: Path) -> None:
     path = write(
-        tmp_path / "a.csv", ("item", "variant", "rater", "stars"), [("i", v, r, 3) for v in "ab" for r in "cd"]
+        tmp_path / "a.csv", ("item", "flavour", "rater", "stars"), [("i", v, r, 3) for v in "ab" for r in "cd"]
     )
     with pytest.raises(TwoReadingsError) as raised:
         read_golden(path)
-    assert "system=variant" in raised.value.choices
-    assert list(read_golden(path, "system=variant,repeat=rater").scores) == ["a", "b"]
+    assert "system=flavour" in raised.value.choices
+    assert list(read_golden(path, "system=flavour,repeat=rater").scores) == ["a", "b"]
 
 
 def test_an_empty_list_is_an_answer(tmp_path: Path) -> None:

@@ -296,7 +296,7 @@ def test_means_above_or_below_the_questions_are_left_out() -> None:
     assert len(found.questions) == 8 and "rows of means are left out: 2 ('Average', 'mean')" in found.remarks
 
 
-def by_arm(name: str = "arm", **measures: float) -> list[dict[str, Any]]:
+def by_arm(name: str = "setup", **measures: float) -> list[dict[str, Any]]:
     """Scores of two systems on 8 questions by several measures, in rows of question and system."""
     pairs = [(n, name, system) for n in range(8) for system in SCORES]
     return [
@@ -324,12 +324,12 @@ def test_what_each_question_has_once_names_systems(name: str) -> None:
 
 def test_two_settings_of_a_system_are_asked_about() -> None:
     rows = [row | {"k": k} for row in by_arm(ndcg=0.0, mrr=0.1) for k in (256, 512)]
-    with pytest.raises(TwoReadingsError, match="'arm', 'k'"):
+    with pytest.raises(TwoReadingsError, match="'setup', 'k'"):
         read_golden(rows, measure="ndcg")
     with pytest.raises(TwoReadingsError) as raised:
-        read_golden(rows, "system=arm", measure="ndcg")
-    assert raised.value.beside("system=arm").choices == ("system=arm,repeat=k",)
-    assert list(read_golden(rows, "system=arm,repeat=k", measure="ndcg").scores) == ["old", "new"]
+        read_golden(rows, "system=setup", measure="ndcg")
+    assert raised.value.beside("system=setup").choices == ("system=setup,repeat=k",)
+    assert list(read_golden(rows, "system=setup,repeat=k", measure="ndcg").scores) == ["old", "new"]
 
 
 @pytest.mark.parametrize("word", ["mean", "ALL", "overall", "RATA-RATA", "avg.", "macro avg", "Mean score"])
@@ -345,8 +345,8 @@ def test_rows_of_means_are_no_questions(word: str, key: str) -> None:
         assert all(len(own) == 8 for own in found.scores.values()) and len(found.scores) == 2
         assert found.remarks[0] == f"rows of means are left out: 2 ('{word.rstrip('.')}')"
     # A system may be called so, and a question.
-    systems = [{"pooling": {"old": "cls"}.get(row["arm"], "mean"), **row} for row in by_arm(ndcg=0.0)]
-    assert list(read_golden([{k: x for k, x in row.items() if k != "arm"} for row in systems]).scores) == [
+    systems = [{"pooling": {"old": "cls"}.get(row["setup"], "mean"), **row} for row in by_arm(ndcg=0.0)]
+    assert list(read_golden([{k: x for k, x in row.items() if k != "setup"} for row in systems]).scores) == [
         "cls",
         "mean",
     ]

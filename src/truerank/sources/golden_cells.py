@@ -159,6 +159,8 @@ def separator(table: GoldenRows, name: str) -> str:
         several = [text for text in texts if any(other in text for other in used)]
         if all(sign in text for text in several):
             return sign
+    if used and 2 * sum(" " in part.strip() for text in texts for part in re.split("[;|\n,]", text)) > len(texts):
+        return ""  # sentences
     if used:
         rows = {sign: next(row for row, cell in enumerate(table.cells(name)) if sign in str(cell)) for sign in used[:2]}
         signs = " and ".join("line ends" if sign == "\n" else f"'{sign}'" for sign in rows)
@@ -174,6 +176,16 @@ def is_other_words(table: GoldenRows, name: str, known: frozenset[str]) -> bool:
     if says(name, RETRIEVED) or not known or not all(map(_DIGIT.search, known)):
         return False
     return not any(map(_DIGIT.search, frozenset[str]().union(*(lists_of(table, name) or ("0",)))))
+
+
+def refuse_flags(table: GoldenRows, names: Iterable[str]) -> None:
+    """Refuses lists of 0 and 1, which say by rank what is relevant, and name no documents."""
+    for name in names:
+        cells = [json_cell(cell) for cell in table.filled(name)]
+        lists = [cell for cell in cells if isinstance(cell, list)]
+        if lists and max(map(len, lists)) > 2 and all(one in (0, 1) for own in lists for one in own):
+            remedy = "write ids, or the score of each list: for RR, 1 / the place of its first 1"
+            raise table.fault(f"'{name}' has 0 and 1 by rank, and no ids of documents", remedy)
 
 
 def columns_shown(table: GoldenRows) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from truerank.sources.golden_cells import (
     is_whole,
     lists_of,
     mean,
+    refuse_flags,
     rising,
     separator,
     shared_separator,
@@ -39,6 +40,7 @@ from truerank.sources.golden_words import called, is_count, joined, measure_in, 
 #: For columns that are recognised by what they hold: the share of rows in which results have an expected answer, how
 #: many times longer their lists are, and the most systems.
 _OVERLAP: Final = 0.1
+_JUDGED: Final = frozenset("judgments judgements relevance".split())
 _TEXTS: Final = frozenset("text texts content contents title titles score scores".split())
 _LONGER: Final = 1.5
 #: The least share of questions that each system has answered, where nothing but that tells which column names systems.
@@ -114,6 +116,8 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
 
     for several in chosen.values():
         taken.update(several)
+    if not {"score", "rank"} & set(chosen):
+        refuse_flags(table, [name for name in names if not measure_in(name)])
     system, repeat, measure, rank, document = map(pick, ("system", "repeat", "measure", "rank", "document"))
     if document is not None and "document" not in chosen and not _repeats(table, names, taken):
         taken.discard(document)
@@ -347,7 +351,7 @@ def _expected(table: GoldenRows, names: Sequence[str], taken: set[str]) -> str |
             tiers[3].append(name)
         elif (wanted or reference) and words & terms.THING:
             tiers[0].append(name)
-        elif wanted or "truth" in words or words == {"qrels"} or (words == {"judgments"} and is_lists(table, name)):
+        elif wanted or "truth" in words or words == {"qrels"} or (words & _JUDGED and is_lists(table, name)):
             tiers[1].append(name)
         elif shares and is_whole(table, name):
             continue

@@ -21,7 +21,7 @@ import polars as pl
 from truerank.errors import InputError, TwoReadingsError
 from truerank.loading import LARGEST, load_json, load_yaml, without_halves
 from truerank.sources import compressed, formats
-from truerank.sources.golden_words import ID, QUESTION, RETRIEVED, SYSTEM, THING, WANTED, joined, words_of
+from truerank.sources.golden_words import ID, QUESTION, RETRIEVED, SYSTEM, THING, WANTED, joined, measure_in, words_of
 from truerank.sources.lines import whole_bytes
 from truerank.sources.pair_tables import is_missing, polars_frame
 from truerank.sources.rows import rows as read_rows
@@ -264,6 +264,10 @@ def is_settings(path: Path) -> bool:
 def _of_json(path: Path) -> GoldenRows | None:
     """The rows of one JSON value that is not a plain list of records."""
     value = without_halves(load_json(whole_bytes(path), path))
+    plain = value if isinstance(value, list) and all(isinstance(one, list) for one in value) else ()
+    if plain and all(isinstance(cell, int) for one in plain for cell in one):
+        remedy = 'name the question of each: {"q1": [45, 48], "q2": [7]}'
+        raise InputError("lists of numbers without ids of questions", remedy, where=path)
     if isinstance(value, list) and all(isinstance(one, Mapping) for one in value) and not _by_system(value or [{}]):
         return None
     rows, remarks = _records(value, path.name.partition(".")[0])
@@ -308,10 +312,14 @@ def _by_system(records: Sequence[Mapping[str, Any]]) -> _Records | None:
     def asks(record: Mapping[str, Any]) -> bool:
         return any(joined(str(name)) in _ASKING for name in record)
 
+    def scored(record: Mapping[str, Any]) -> bool:
+        """Whether a record is one of a question, or of its scores."""
+        return asks(record) or ("id" in record and any(measure_in(str(name)) for name in record))
+
     keys = [key for key, cell in records[0].items() if isinstance(cell, list) and cell]
     for key in keys if not any(map(asks, records)) else ():
         inner = [one.get(key) for one in records]
-        if all(isinstance(own, list) and all(isinstance(x, Mapping) and asks(x) for x in own) for own in inner):
+        if all(isinstance(own, list) and all(isinstance(x, Mapping) and scored(x) for x in own) for own in inner):
             names = [_system_of(one, str(number)) for number, one in enumerate(records, 1)]
             # Parts of a test set ask other questions.
             what = "system" if len(inner) == 1 or _same_questions([own or [] for own in inner]) else "group"
@@ -322,8 +330,9 @@ def _by_system(records: Sequence[Mapping[str, Any]]) -> _Records | None:
 
 def _same_questions(lists: Sequence[Sequence[Any]]) -> bool:
     """Whether lists of records ask much the same, as systems do, and parts of a test set do not."""
-    cells = ([pair for one in own if isinstance(one, Mapping) for pair in one.items()] for own in lists)
+    cells = [[pair for one in own if isinstance(one, Mapping) for pair in one.items()] for own in lists]
     asked = [{str(cell) for key, cell in own if joined(str(key)) in _ASKING} for own in cells]
+    asked = asked if any(asked) else [{str(cell) for key, cell in own if key == "id"} for own in cells]
     return 2 * len(set.intersection(*asked)) > max(map(len, asked))
 
 
@@ -331,7 +340,8 @@ def _system_of(record: Mapping[str, Any], number: str) -> str:
     """What a record of a system calls it, in itself or in its settings."""
     inner = (cell for key, cell in record.items() if joined(str(key)) in SYSTEM and isinstance(cell, Mapping))
     parts = [record, *inner]
-    named = (str(part[key]) for part in parts for key in ("name", "label", "system", "model", "id") if key in part)
+    keys = ("name", "label", *sorted(SYSTEM), "id")
+    named = (str(part[key]) for part in parts for key in keys if key in part and not isinstance(part[key], list | dict))
     return next(named, number)
 
 

@@ -35,11 +35,15 @@ _CALLED: Final = frozenset(
 _SIZES: Final = frozenset("len length size chars words".split())
 #: Words of columns that say what a question is, and not how it was answered.
 _TRAITS: Final = frozenset("answerable unanswerable".split())
+#: Words of flags that say how it was answered.
+_ANSWERED: Final = frozenset("correct right found passed success successful".split())
 #: A column whose largest value is so many times that of another one is of another measure.
 SCALE: Final = 10
 #: Numbers that programs write where there is no score: 99, -999. A score is so many by less than this chance.
 _MARK: Final = re.compile(r"-?9{2,}")
 _CHANCE: Final = 0.001
+#: Last words of names of settings: top_k, depth.
+_SETTINGS: Final = (("k",), ("depth",), ("cutoff",))
 #: What a column is called that says of how many questions a row is the mean.
 _COUNTS: Final = re.compile(
     r"n|questions|queries|topics|(n|num|nb|number_of|count|total)_(q|questions|queries|topics|tests)"
@@ -158,10 +162,11 @@ def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[
         lower = lower_is_better(name) or terms.SECONDS.search(name)
         grouped = words and words <= terms.GROUPS
         apart = lower or grouped or is_count(name) or words & (_SIZES | _DERIVED | _TRAITS) or name in _SIGNS
-        apart = apart or _is_counted(table, name)
+        apart = apart or _is_counted(table, name) or (words_of(name)[-1:] in _SETTINGS and not measure_in(name))
         (left if apart or (joined(name) in terms.ID and len(names) > 1) else kept).append(name)
     # Beside numbers, yes and no say something of the question, unless they are called scores.
-    flags = [name for name in kept if not measured(name) and all(str(x).strip().isalpha() for x in table.filled(name))]
+    plain = [name for name in kept if not measured(name) and not says(name, _ANSWERED)]
+    flags = [name for name in plain if all(str(cell).strip().isalpha() for cell in table.filled(name))]
     if len(flags) < len(kept):
         kept, left = [name for name in kept if name not in flags], left + flags
     ranks = [name for name in left if says(name, terms.RANK) and says(name, terms.WANTED)]
@@ -170,6 +175,10 @@ def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[
     if not kept:
         times = [name for name in names if lower_is_better(name) or terms.SECONDS.search(name)]
         others = [name for name in names if not says(name, _TRAITS)]
+        times = [name for name in times if any(number_of(cell) for cell in table.filled(name))] or times
+        if others and all(map(is_count, others)):
+            remedy = "write a score for each question, such as the share of its expected documents that was found"
+            raise table.fault(f"{first_names(others, quoted=True)} count something, and nothing is a score", remedy)
         return [name for name in times if "total" in words_of(name)] or times or others, ()
     return kept, ((f"not taken for scores: {first_names(left, quoted=True)}",) if left else ())
 
@@ -271,17 +280,33 @@ def check_means(table: GoldenRows, head: str) -> None:
     single_ones = [name for name in table.names if all(_has_numbers(cell) for cell in table.filled(name) or ("",))]
     bare = sum(all(is_empty(row.get(name)) for name in scored) for row in table.rows)
     parts = bool(single_ones) or (bool(scored) and 2 * bare >= len(table.rows))
-    asks = any(says(name, {*terms.QUESTION, "qid"}) or re.search(r"\d", str(table.filled(name))) for name in ids)
+    asks = any(says(name, {*terms.QUESTION, "qid"}) or _are_numbered(table.filled(name)) for name in ids)
     groups = bool(single_ones) or (((counts and many) or parts) and not asks)
-    if asked or (ids and not totals and not groups):
+    # Rows with several measures whose names are neither numbered nor texts, or that have a cut-off, are settings.
+    texts = (name for name in table.names if not is_numeric(table, name) and not is_summary(name))
+    called_so = asks or any(_are_numbered(own) or are_worded(own) for own in map(table.filled, texts) if own)
+    cut = any(words_of(name)[-1:] in _SETTINGS for name in rest)
+    settings = len(scored) > 1 and (cut or not called_so or len(table.rows) == 1) and not asks
+    if asked or (ids and not totals and not groups and not settings):
         return
     single = len(set(heads)) == len(heads)
     by_row = bool(head and numbers and single) and all(map(is_measure, heads))
     grouped = all(set(words_of(name)) <= terms.GROUPS for name in rest) and (rest or single)
-    if by_row or totals or (scored and ((head and grouped) or counts or parts)):
+    if by_row or totals or settings or (scored and ((head and grouped) or counts or parts)):
         what = first_names(heads if by_row else totals or scored, quoted=True)
         fault = f"means over all questions ({what}), and no scores of single ones"
-        raise table.fault(fault, "give a row for each question: a mean does not say how much of it is chance")
+        remedy = "give a row for each question: a mean does not say how much of it is chance"
+        raise table.fault(fault, f"{remedy}; if its rows are questions: --columns question=COLUMN")
+
+
+def _are_numbered(cells: Sequence[Any]) -> bool:
+    """Whether cells are names with a number in each, as ids of questions are."""
+    return all(re.search(r"\d", str(cell)) for cell in cells)
+
+
+def are_worded(cells: Sequence[Any]) -> bool:
+    """Whether cells are texts of some words."""
+    return sum(len(str(cell).split()) for cell in cells) >= TEXT_WORDS * len(cells)
 
 
 _PREFERS: Final = frozenset("winner preference preferred prefers".split())

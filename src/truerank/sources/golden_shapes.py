@@ -53,6 +53,9 @@ def shaped(
     if measure is not None and free and (scored := _measures_in(table)):
         table, wanted = _of_columns(table, scored, measure)
         chosen |= {"measure": (wanted,), "score": (wanted,)}
+    elif free and measure not in (None, "", "nDCG@10"):
+        named_so = [name for name in called(table.names, frozenset((joined(measure),))) if is_numeric(table, name)]
+        chosen |= {"score": (named_so[0],)} if named_so and terms.measure_in(named_so[0]) else {}
     chosen = {**_of_form(table, form, chosen), **chosen}
     named_else = {"document", "expected", "retrieved", "score", "rank"} & set(chosen)
     if not named_else and (own := judgment_columns(table.names)) and is_numeric(table, own[2]):
@@ -304,7 +307,7 @@ def turned(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
     others = [name for name in table.names if name != heads[0]]
     known = terms.QUESTION | terms.ID | terms.SCORE | terms.DOCUMENT | terms.RETRIEVED | terms.GRADE
     plain = any(joined(name) in known for name in others)
-    if plain or len(set(systems)) < len(systems) or len(others) <= len(systems):
+    if plain or "score" in chosen or len(set(systems)) < len(systems) or len(others) <= len(systems):
         return table
     if "system" not in chosen and (what := group_of(others)):
         fault = f"columns are {what} ({first_names(others)}), or questions"

@@ -73,14 +73,18 @@ ID: Final = frozenset(
 )
 SYSTEM: Final = frozenset(
     "system model provider run retriever engine config configuration experiment pipeline method system_id "
-    "system_name model_id model_name run_id run_name".split()
+    "system_name model_id model_name run_id run_name variant arm approach strategy backend config_name method_name "
+    "approach_name retriever_name".split()
 )
 DOCUMENT: Final = frozenset(
     "doc_id docid document document_id doc docno chunk_id passage_id result_id retrieved_id retrieved_doc "
     "retrieved_doc_id corpus_id article".split()
 )
 RANK: Final = frozenset("rank position place".split())
-GRADE: Final = frozenset("relevance grade rel is_relevant judgment judgement gain".split())
+GRADE: Final = frozenset(
+    "relevance grade rel is_relevant judgment judgement gain relevance_judgment relevance_judgement relevance_grade "
+    "relevance_label human_relevance".split()
+)
 LABEL: Final = frozenset("relevant label judged".split())
 #: Of these the lower is better, unless a name says that they are turned already, or avoided.
 LOWER: Final = frozenset(
@@ -160,7 +164,7 @@ def is_count(name: str) -> bool:
     """Whether a name says that its numbers count something: n_gold, num_relevant, gold_count."""
     words = words_of(name)
     first = words[:1] in (("n",), ("num",)) or words[:2] == ("number", "of") or name.startswith("#")
-    return first or not {"count", "counts"}.isdisjoint(words)
+    return first or not {"count", "counts", "calls", "retries"}.isdisjoint(words)
 
 
 def lower_is_better(name: str) -> bool:

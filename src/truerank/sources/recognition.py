@@ -19,7 +19,7 @@ from truerank.sources import golden_cells as in_cells
 from truerank.sources import golden_joins as joins
 from truerank.sources.folders import FolderContent, folder_content
 from truerank.sources.golden import GoldenTable, merged_tables, read_golden
-from truerank.sources.golden_columns import result_columns
+from truerank.sources.golden_columns import is_named_expected, result_columns
 from truerank.sources.golden_roles import HalfError, NumbersError
 from truerank.sources.golden_rows import first_names, is_settings, is_workbook, opened_rows
 from truerank.sources.golden_shapes import unfolded
@@ -60,9 +60,10 @@ _TEXT_LINE: Final = re.compile(r"\S+\t[^\t]*[^\W\d][^\t]*")
 _SHARE: Final = 0.9
 #: More lines of the first topic than this have to count up, for a column to be one of ranks and not of grades.
 _FEWEST_RANKS: Final = 2
+_HIGHEST_GRADE: Final = 10
 #: Mean words from which on texts are documents and no questions.
 _DOCUMENT_WORDS: Final = 30
-_RECORD: Final = frozenset("_id id doc_id docid docno url metadata".split())
+_RECORD: Final = frozenset("_id id query_id qid topic_id doc_id docid docno url metadata".split())
 _RECORD_OF_DOCUMENT: Final = frozenset("doc_id docid docno url".split())
 _PROSE: Final = frozenset("title text contents body".split())
 _BEIR: Final = frozenset(("query-id", "corpus-id", "score"))
@@ -187,6 +188,8 @@ def _of_small_corpus(paths: Sequence[Path]) -> dict[str, Reading]:
             one = None if str(path) in objects else _ranking(path, _sample(path))
             if one is not None and one.kind == "judgments":
                 judged.append(frozenset(pl.concat(qrel_frames(one.path))["doc_id"]))
+            elif one is not None and one.kind == "run":
+                judged.append(frozenset(line.split()[2] for line in _sample(path) if not line.startswith("#")))
     whole = [one for one in doubtful.values() if one.kind == "judgments"]
     if not judged and len(whole) == 1 and len(doubtful) > 1:
         judged = [frozenset[str]().union(*whole[0].numbers.values())]
@@ -300,7 +303,7 @@ def _with_halves(
             if half.roles.system is not None or alone or not half.content:
                 yield unread(path, errors[path])
             else:
-                yield Reading(path, "run", f"lists by '{half.content}'", numbers=joins.ranked_by(half))
+                yield _other_half(path, half)
         return
     if runs:
         numbers, remark = joins.judged_by(gold)
@@ -326,6 +329,13 @@ def _with_halves(
         yield Reading(str(gold.table.where), "expected answers", _gold_sentence(gold), remarks=gold.remarks())
 
 
+def _other_half(path: str, half: joins.Half) -> Reading:
+    """A file beside judgments that is a run, or judgments too."""
+    if half.roles.grade is not None and not (half.roles.rank or half.roles.score):
+        return Reading(path, "judgments", _gold_sentence(half), numbers=joins.judged_by(half)[0])
+    return Reading(path, "run", f"lists by '{half.content}'", numbers=joins.ranked_by(half))
+
+
 def _alone(
     halves: Mapping[str, HalfError], found: Sequence[Reading], own: Mapping[str, str], columns: str
 ) -> Reading | None:
@@ -342,7 +352,8 @@ def _golden_set(source: Any, columns: str) -> Reading | None:
     if half is None or half.roles.system or half.roles.rank:
         return None
     table, roles = half.table, half.roles
-    if roles.expected is None and (roles.document is None or roles.grade is None or roles.score is not None):
+    told = roles.grade is not None or is_named_expected(table.name)
+    if roles.expected is None and (roles.document is None or not told or roles.score is not None):
         return None
     distinct = {name: len(set(own)) for name, own in half.keys().items()}
     if roles.question and roles.identifier and distinct[roles.identifier] < distinct[roles.question]:
@@ -380,7 +391,7 @@ def _golden_set(source: Any, columns: str) -> Reading | None:
         remarks.append(f"what is expected in '{half.content}' are texts, which are not looked for without results")
     if others:
         remarks.append(f"not looked at: {first_names(others, quoted=True)}")
-    why = f"{len(ids)} questions, {_gold_sentence(half)}, and no system"
+    why = f"{counted(len(ids), 'question')}, {_gold_sentence(half)}, and no system"
     path = str(source) if isinstance(source, str | Path) else "the table"
     judged = None if prose else numbers
     return Reading(path, "golden set", why, numbers=judged, questions=questions, remarks=tuple(remarks))
@@ -467,7 +478,7 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
     elif len(plain) > 1 and share(_TEXT_LINE) == 1 and (words := _words_by_id(plain)):
         kind: Kind = "documents" if words >= _DOCUMENT_WORDS else "questions"
         found = kind, f"lines of id and text without a header, {words:.0f} words each"
-    elif path.suffix not in _TABLES and share(_BEIR_QREL) >= _SHARE:
+    elif share(_BEIR_QREL) >= (1 if path.suffix in _TABLES else _SHARE) and _are_judged(plain):
         found = "judgments", "lines of topic, document and grade"
     return None if found is None else Reading(str(path), *found)
 
@@ -479,6 +490,13 @@ def _words_by_id(lines: Sequence[str]) -> float:
         return 0.0
     counts = [len(text.split()) for text in texts]
     return in_cells.mean(counts) if in_cells.mean(count > 1 for count in counts) > _SHARE / 2 else 0.0
+
+
+def _are_judged(lines: Sequence[str]) -> bool:
+    """Whether topics have several lines each, and their last column has the few numbers that grades have."""
+    rows = [line.split() for line in lines if len(line.split()) == 3]
+    few = all(abs(whole_number(row[2]) or 0) <= _HIGHEST_GRADE for row in rows)
+    return few and len({row[0] for row in rows}) < len({(row[0], row[1]) for row in rows})
 
 
 def _counts_up(lines: Sequence[str]) -> bool:
@@ -511,7 +529,12 @@ def _records(path: Path, sample: Sequence[str]) -> Reading | None:
         return Reading(str(path), "judgments", "query-id, corpus-id and score of BEIR", numbers=numbers)
     # A document beside a question is an answer.
     answers = names & _QUERY and names & _RECORD_OF_DOCUMENT
-    if not names or not names <= _RECORD | _PROSE | _QUERY or answers or (form != "jsonl" and not names & _RECORD):
+    if (
+        not names & (_PROSE | _QUERY)
+        or not names <= _RECORD | _PROSE | _QUERY
+        or answers
+        or (form != "jsonl" and not names & _RECORD)
+    ):
         return None
     words = sum(len(str(value).split()) for one in records for key, value in one.items() if key.lower() in _PROSE)
     long = words / len(records) >= _DOCUMENT_WORDS
