@@ -58,7 +58,7 @@ def by_system(name: str, values: Sequence[Any], score: str = "score") -> list[di
     ],
 )
 def test_rows_that_are_no_questions_are_asked_about(name: str, values: Sequence[Any]) -> None:
-    with pytest.raises(TwoReadingsError, match="mean of many questions") as raised:
+    with pytest.raises(TwoReadingsError, match="the mean of many questions") as raised:
         read_golden({name or "Unnamed: 0": values, **SCORES})
     # Who says that they are questions is believed.
     assert len(read_golden({name or "Unnamed: 0": values, **SCORES}, raised.value.choices[0]).questions) == 8
@@ -649,3 +649,70 @@ def test_a_first_line_of_values_names_no_columns(tmp_path: Path) -> None:
     (tmp_path / "judged.txt").write_text("q1|184|2\nq1|29|2\nq2|31|1\nq2|184|1\n")
     with pytest.raises(InputError, match="first line has values"):
         read_golden(tmp_path / "judged.txt")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        {"mode": ["keyword", "vector", "hybrid"], "hit_rate": [0.7, 0.6, 0.8], "mrr": [0.5, 0.4, 0.6]},
+        {"": ["tfidf", "bm25"], "ndcg@5": [0.8, 0.9], "mrr": [0.7, 0.6]},
+        {"버전": ["v3 with another reranker"], "Faithfulness": [0.85], "Context Recall": [0.9]},
+        {"rerank": ["off", "on"], "candidate_k": [5, 15], "recall_at_1": [0.74, 0.74], "mrr": [0.83, 0.84]},
+        {"label": ["fixed 5 at a time", "fixed 7 at a time"], "k": [5, 7], "hit_at_k": [0.5, 0.9], "precision": [0, 1]},
+    ],
+)
+def test_settings_beside_measures_are_means(rows: Rows) -> None:
+    for measure in ("", "mrr", "nDCG@10"):
+        with pytest.raises(InputError, match="means over all questions"):
+            read_golden(rows, measure=measure)
+
+
+def test_the_questions_within_one_summary_are_read(tmp_path: Path) -> None:
+    asked = [{"id": f"f{n}", "recall_at_5": n / 8, "faithfulness": 1 - n / 8} for n in range(8)]
+    for names in (("full",), ("full", "no reranker")):
+        value = [{"variant": name, "n": 50, "recall_at_5": 0.98, "per_question": asked} for name in names]
+        (tmp_path / "ablation.json").write_text(json.dumps(value))
+        found = read_golden(tmp_path / "ablation.json", measure="recall_at_5")
+        assert tuple(found.scores) == names and len(found.questions) == 8
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ([[45, 48], [77, 92]], "without ids of questions"),
+        ({question: [1, 0, 1, 0] for question in QUESTIONS}, "0 and 1 by rank"),
+        ([{"question": q, "n_target": 3, "n_retrieved": n} for n, q in enumerate(QUESTIONS)], "count something"),
+    ],
+)
+def test_numbers_that_are_neither_ids_nor_scores(tmp_path: Path, value: Any, said: str) -> None:
+    (tmp_path / "qrels.json").write_text(json.dumps(value))
+    with pytest.raises(InputError, match=said):
+        opened(tmp_path / "qrels.json")
+
+
+def test_flags_that_say_how_it_was_answered_are_offered() -> None:
+    rows = {"question": QUESTIONS, "answer_correct": [True, False] * 4, "citation_correct": [False] * 7 + [True]}
+    with pytest.raises(TwoReadingsError) as raised:
+        read_golden(rows | {"llm_calls": [*range(8)]})
+    assert raised.value.choices == ("score=answer_correct", "score=citation_correct")
+
+
+def test_times_that_were_not_taken_are_no_scores() -> None:
+    rows = {"question": QUESTIONS, "elapsed_ms": [*range(9, 17)], "total_elapsed_ms": [0] * 8}
+    assert read_golden(rows).columns["scores"] == ("elapsed_ms",)
+
+
+def test_a_named_measure_is_its_column() -> None:
+    rows = {"question": QUESTIONS, "expected_pages": [*range(8)], "hit_at_1": [1, 0] * 4, "mrr": SCORES["old"]}
+    assert read_golden(rows, measure="mrr").columns["scores"] == ("mrr",)
+
+
+def test_sentences_with_signs_of_lists_are_no_lists(tmp_path: Path) -> None:
+    rows = [
+        {"question_id": f"q{n}", "relevant_ids": [f"c{n}"], "basis": basis}
+        for n, basis in enumerate(
+            ["It says so, at length; see c0.", "It says it once; and again", "c2, in a table"] * 3
+        )
+    ]
+    (tmp_path / "judged.json").write_text(json.dumps(rows))
+    assert opened(tmp_path / "judged.json").readings[0].kind == "golden set"

@@ -15,6 +15,7 @@ from truerank.errors import InputError
 from truerank.measures.explanation import ExplainOptions
 from truerank.measures.run_comparison import ComparisonOptions
 from truerank.options import Scoring
+from truerank.sources.recognition import opened
 
 QRELS = {f"q{n}": {f"d{n}": 1} for n in range(8)}
 RUNS = {
@@ -353,3 +354,29 @@ def test_labels_go_to_the_commands_that_compare_them(tmp_path: Path, monkeypatch
     Path("grades.csv").write_text("query,doc,ann,bob\n" + grades)
     with pytest.raises(InputError, match="nobody, or everybody, is said to be a model: ann, bob"):
         truerank.judge.audit(paths="grades.csv")
+
+
+def test_judgments_in_plain_forms(tmp_path: Path) -> None:
+    run = tmp_path / "bm25.run"
+    run.write_text("".join(f"q{n} Q0 d{at} {at} {9 - at} bm25\n" for n in (1, 2, 3) for at in (1, 2)))
+    lines = tmp_path / "qrels.tsv"
+    lines.write_text("q1\td1\t2\nq1\td2\t0\nq2\td1\t1\nq3\td2\t3\n")
+    shared = tmp_path / "qrels.json"
+    shared.write_text(json.dumps({f"q{n}": {"d1": 1, "d2": 2} for n in (1, 2, 3)}))
+    pairs = tmp_path / "qrels.jsonl"
+    pairs.write_text("".join(f'{{"query_id": "q{n}", "doc_id": "d1"}}\n' for n in (1, 2, 3)))
+    for judged in (lines, shared):
+        kinds = {one.path: one.kind for one in opened([judged, run]).readings}
+        assert kinds == {str(judged): "judgments", str(run): "run"}
+    assert opened(pairs).readings[0].kind == "golden set"
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text("".join(f'{{"query_id": "q{n}", "text": "how do lists work"}}\n' for n in (1, 2, 3)))
+    assert [one.kind for one in opened([queries, pairs]).readings] == ["questions", "golden set"]
+
+
+def test_a_table_of_grades_beside_judgments_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "qrels.txt").write_text("W01 0 P01 2\nW01 0 P03 1\nW02 0 P02 2\n")
+    rows = [("topic_id", "passage_id", "relevance_judgment"), ("W01", "P01", "2"), ("W02", "P02", "2")]
+    (tmp_path / "truth.csv").write_text("\n".join(map(",".join, rows)))
+    with pytest.raises(InputError, match="are judgments"):
+        opened([tmp_path / "qrels.txt", tmp_path / "truth.csv"])

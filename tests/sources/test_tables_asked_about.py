@@ -30,7 +30,7 @@ def test_rows_of_a_training_log_are_no_questions(name: str, long: bool) -> None:
     table: Any = {name: [*range(1, 9)], "old": OLD, "new": NEW}
     if long:
         table = [{name: n, "system": s, "score": v[n]} for n in range(8) for s, v in (("old", OLD), ("new", NEW))]
-    with pytest.raises(TwoReadingsError, match="mean of many questions"):
+    with pytest.raises(TwoReadingsError, match="the mean of many questions"):
         read_golden(table)
 
 

@@ -67,7 +67,7 @@ def score_roles(
         numbers, left = _numbers(table, [name for name in free if is_scored(table, name)])
         left = (*left, *with_texts(table, [name for name in free if not is_scored(table, name)]))
     if found.expected is not None and (not numbers or "expected" in chosen):
-        named = f" (left are {first_names(free, quoted=True)})" if free else ""
+        named = f" (not taken yet: {first_names(free, quoted=True)})" if free else ""
         fault = f"no column with what was retrieved{named}"
         raise HalfError(fault, "name it: --columns retrieved=COLUMN", where=table.where)
     own = [found.score] if found.system is not None and found.score is not None else numbers
@@ -112,7 +112,7 @@ def unexpected(table: GoldenRows, names: Sequence[str], scores: Sequence[str] = 
     if not scores and not any(says(name, terms.WANTED) for name in ranks):
         return no_expected(table)
     choices = (*(f"score={name}" for name in scores), *(f"rank={name}" for name in ranks))
-    fault = f"results without expected answers, beside {first_names([*scores, *ranks], quoted=True)}"
+    fault = f"no expected answers; scores or ranks may be {first_names([*scores, *ranks], quoted=True)}"
     return NumbersError(f"two readings: {fault}", choices, table.where)
 
 
@@ -162,12 +162,12 @@ def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[
         lower = lower_is_better(name) or terms.SECONDS.search(name)
         grouped = words and words <= terms.GROUPS
         apart = lower or grouped or is_count(name) or words & (_SIZES | _DERIVED | _TRAITS) or name in _SIGNS
-        apart = apart or _is_counted(table, name) or (words_of(name)[-1:] in _SETTINGS and not measure_in(name))
+        apart = apart or _is_counted(table, name) or _is_setting(name)
         (left if apart or (joined(name) in terms.ID and len(names) > 1) else kept).append(name)
     # Beside numbers, yes and no say something of the question, unless they are called scores.
-    plain = [name for name in kept if not measured(name) and not says(name, _ANSWERED)]
-    flags = [name for name in plain if all(str(cell).strip().isalpha() for cell in table.filled(name))]
-    if len(flags) < len(kept):
+    said = [name for name in kept if all(str(cell).strip().isalpha() for cell in table.filled(name))]
+    flags = [name for name in said if not measured(name) and not says(name, _ANSWERED)]
+    if len(said) < len(kept):
         kept, left = [name for name in kept if name not in flags], left + flags
     ranks = [name for name in left if says(name, terms.RANK) and says(name, terms.WANTED)]
     if ranks and kept and not any(map(measured, kept)):
@@ -250,6 +250,11 @@ def check_judged_answers(table: GoldenRows, free: Sequence[str], expected: str |
         raise table.two_readings(fault, choices)
 
 
+def _is_setting(name: str) -> bool:
+    """Whether a name ends as those of settings do: top_k, and not precisionAtK."""
+    return words_of(name)[-1:] in _SETTINGS and "at" not in words_of(name) and not measure_in(name)
+
+
 def _is_counted(table: GoldenRows, name: str) -> bool:
     """Whether a column counts the rows."""
     values = [number_of(cell) for cell in table.cells(name)]
@@ -285,7 +290,7 @@ def check_means(table: GoldenRows, head: str) -> None:
     # Rows with several measures whose names are neither numbered nor texts, or that have a cut-off, are settings.
     texts = (name for name in table.names if not is_numeric(table, name) and not is_summary(name))
     called_so = asks or any(_are_numbered(own) or are_worded(own) for own in map(table.filled, texts) if own)
-    cut = any(words_of(name)[-1:] in _SETTINGS for name in rest)
+    cut = any(map(_is_setting, rest))
     settings = len(scored) > 1 and (cut or not called_so or len(table.rows) == 1) and not asks
     if asked or (ids and not totals and not groups and not settings):
         return
@@ -542,7 +547,7 @@ def direction(table: GoldenRows, found: GoldenRoles) -> str:
     measure = [str(table.cells(found.measure)[0])] if found.measure is not None else []
     names = [*columns, *measure]
     if found.rank or all(map(lower_is_better, columns)) or any(map(lower_is_better, measure)):
-        return "lower is better: their sign is turned"
+        return "lower is better, so each value counts with a minus"
     known = any(measured(name) or says(name, _CALLED | {"score", "scores"}) for name in names)
     return "" if known else _HIGHER
 
@@ -585,8 +590,8 @@ def check_questions(
         cells = [str(cell).strip() for cell in table.filled(name)]
         plain = name == key or says(name, terms.GROUPS) or group_of(cells) or joined(key) in _ANY
         if plain and (name == key or len(set(cells)) == len(cells)) and (what := _no_questions(name, cells)):
-            fault = f"'{name}' names {what} ({first_names(dict.fromkeys(cells))}): a row is the mean of many questions "
-            fault += "(then give a row for each of them), or one question"
+            fault = f"'{name}' names {what} ({first_names(dict.fromkeys(cells))}): the mean of many questions in each "
+            fault += "row (then this does not show what chance does: give a row for each question), or one question"
             raise table.two_readings(fault, (f"question={name}",))
 
 

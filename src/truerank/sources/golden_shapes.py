@@ -197,7 +197,8 @@ def _one_measure(table: GoldenRows, known: Sequence[str], measure: str) -> str:
         asked = "" if measure in ("", "nDCG@10") else f", none of which is {measure}"
         fault = f"scores of {len(known)} measures ({first_names(known)}){asked}"
         shown = ", or ".join(f'"{name}"' if " " in name else name for name in known[:6])
-        raise table.fault(fault, f"choose one: --measure {shown}" if known else "give scores of topics")
+        other = "; of another column: --columns score=COLUMN" if known[:1] and known[0] in table.names else ""
+        raise table.fault(fault, f"choose one: --measure {shown}{other}" if known else "give scores of topics")
     return wanted[0]
 
 
