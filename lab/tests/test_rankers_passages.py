@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tiny_models import save_bert
+from truerank.audits.survivorship.instances import Instance
 from truerank.errors import InputError
 from truerank.rankers.base import Pair, open_ranker
-from truerank.sources.instances import Instance
 from truerank_lab.rankers.fitting import fit
 from truerank_lab.rankers.passage_ranker import PassageRanker, PassageSettings, chosen_passages
 from truerank_lab.rankers.recipes import RECIPES

@@ -13,9 +13,9 @@ import torch
 
 import truerank_lab
 from small_rankers import instances, pairs, vocabulary
+from truerank.audits.survivorship.instances import Instance
 from truerank.errors import InputError
 from truerank.rankers.base import Pair, open_ranker
-from truerank.sources.instances import Instance
 from truerank.work.kept import record
 from truerank_lab.cli import main
 from truerank_lab.instances.filled import open_instances

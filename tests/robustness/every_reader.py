@@ -25,7 +25,7 @@ import polars as pl
 from truerank import sources
 from truerank.audits.leakage.clean import _removed_before
 from truerank.audits.pool import judged_topics
-from truerank.audits.survivorship import annotation_logs, answers
+from truerank.audits.survivorship import annotation_logs, answers, instances
 from truerank.audits.track import analysis, means, validation
 from truerank.audits.transfer import archive
 from truerank.audits.transfer import estimates as estimating
@@ -34,7 +34,6 @@ from truerank.errors import TruerankError
 from truerank.judging import load_scheme, models
 from truerank.judging.item_sources import read_items
 from truerank.judging.items import Item, Text
-from truerank.sources import instances
 from truerank.sources import run_tables as inputs
 from truerank.sources.grammar import parse
 from truerank.sources.recognition import read_as_given

@@ -376,7 +376,7 @@ def test_judgments_in_plain_forms(tmp_path: Path) -> None:
 
 def test_a_table_of_grades_beside_judgments_is_no_run(tmp_path: Path) -> None:
     (tmp_path / "qrels.txt").write_text("W01 0 P01 2\nW01 0 P03 1\nW02 0 P02 2\n")
-    rows = [("topic_id", "passage_id", "relevance_judgment"), ("W01", "P01", "2"), ("W02", "P02", "2")]
+    rows = [("topic_id", "passage_id", "relevance_judgment"), *(("W01", f"P0{n}", f"{n}") for n in range(3))]
     (tmp_path / "truth.csv").write_text("\n".join(map(",".join, rows)))
     with pytest.raises(InputError, match="are judgments"):
         opened([tmp_path / "qrels.txt", tmp_path / "truth.csv"])

@@ -6,8 +6,8 @@ import random
 
 import numpy as np
 
+from truerank.audits.survivorship.instances import Instance
 from truerank.rankers.base import Pair
-from truerank.sources.instances import Instance
 from truerank_lab.rankers.vocabulary import Frequencies, WordVocabulary
 
 WORDS = tuple(f"w{number:02d}" for number in range(40))

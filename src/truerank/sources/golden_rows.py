@@ -512,7 +512,7 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
         elif not names:
             names, heads = _of_two_headers([own for _, own in every[place : place + 3]])
             begins = place + heads
-            names = names or _header(path, line, cells, {own[0].strip() for _, own in every[place + 1 :]})
+            names = names or _header(path, line, cells, {own[0].strip() for _, own in every[place + 1 :] if own})
             remarks = (*remarks, "two header rows are joined") if heads else remarks
         elif [cell.strip() for cell in cells] == names or all(_RULE.fullmatch(cell) for cell in cells):
             left["repeated header"] += 1

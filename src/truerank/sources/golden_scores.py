@@ -454,7 +454,7 @@ def _check_numbers(table: GoldenRows, numbers: Sequence[str], *, asked: bool) ->
 def _is_one_system(table: GoldenRows, numbers: Sequence[str]) -> bool:
     """Whether names of columns differ only in a cut-off, or in what was found, if all is 0 or 1: top1_doc, top1_url."""
     flags = all(number_of(cell) in (0, 1) for name in numbers for cell in table.filled(name) if not is_missing(cell))
-    things = terms.THING | terms.DOCUMENT if flags else frozenset[str]()
+    things = terms.THING | terms.DOCUMENT | terms.ANSWER | {"citation"} if flags else frozenset[str]()
     stems = [_CUT_OFF.sub(" ", name) for name in numbers]
     said = [frozenset(words_of(stem)) - things for stem in stems if flags or stem.strip("_- ")]
     return len(set(said)) < len(said)

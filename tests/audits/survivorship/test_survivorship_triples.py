@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from truerank.audits.survivorship import TriplesOptions, depth, triples
+from truerank.audits.survivorship.instances import open_instances
 from truerank.core.result import summary
 from truerank.errors import InputError, OptionError
-from truerank.sources.instances import open_instances
 
 
 def log_and_triples(folder: Path) -> tuple[dict[tuple[str, str], int], list[tuple[str, str, str]]]:

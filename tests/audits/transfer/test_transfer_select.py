@@ -11,10 +11,10 @@ import pytest
 
 from transfer_example import FAULTS, Files, options, write
 from truerank import transfer
+from truerank.audits.survivorship.instances import open_instances
 from truerank.audits.transfer import Scan
 from truerank.cli import main
 from truerank.errors import InputError
-from truerank.sources.instances import open_instances
 
 STRATEGIES = ("max", "min", "bm25", "random", "version:new")
 

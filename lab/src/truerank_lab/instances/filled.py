@@ -16,11 +16,11 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
+from truerank.audits.survivorship.instances import FoundInstance, Instance, InstanceSource
 from truerank.errors import InputError, OptionError
 from truerank.sources import grammar
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.sources.grammar import SourceSpec
-from truerank.sources.instances import FoundInstance, Instance, InstanceSource
 from truerank.sources.rows import Row
 from truerank.sources.topics import read_topics
 from truerank.work.artifacts import written_by
@@ -34,7 +34,7 @@ _BLOCK: Final = 1000
 def open_instances(
     spec: str | SourceSpec, *, topics: str | None = None, docs: str | None = None, topic_field: str = "title"
 ) -> FilledInstances:
-    """Opens a source of training instances, see `truerank.sources.instances`, of which ids get their texts.
+    """Opens a source of training instances, see `truerank.audits.survivorship.instances`, of which ids get their texts.
 
     Also a folder that `build` wrote, and `FOLDER?size=1000`: its first 500 rows, which are 1,000 pairs of a query and a
     document.

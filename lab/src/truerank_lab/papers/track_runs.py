@@ -28,11 +28,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.random_projection import GaussianRandomProjection
 
 from truerank import lexical
+from truerank.audits.survivorship.instances import Instance
 from truerank.errors import InputError
 from truerank.lexical import BM25, BM25PRF, RM3, Analyser, Axiomatic, QueryLikelihood
 from truerank.rankers.base import Pair
 from truerank.sources import open_documents, read_qrels_frame, read_topics
-from truerank.sources.instances import Instance
 from truerank.vectors.encoders import open_encoder
 from truerank_lab.rankers.recipes import RECIPES
 

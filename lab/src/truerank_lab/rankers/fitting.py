@@ -15,11 +15,11 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
+from truerank.audits.survivorship.instances import Instance
 from truerank.core.plain import picked
 from truerank.errors import InputError, OptionError, needed_for
 from truerank.rankers.base import Pair
 from truerank.rankers.batches import length_batches
-from truerank.sources.instances import Instance
 from truerank.work.artifacts import digest
 from truerank.work.kept import forget, is_whole, kept_path
 from truerank.work.progress import Progress, Quiet

@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.audits.survivorship.depths import ALL, ShownDepths, ShownOptions, depth_batches, depths_file
+from truerank.audits.survivorship.instances import Instance, InstanceSource, open_instances
 from truerank.audits.survivorship.mapping import Keys, hex_keys, keys_of, lookup, sorted_keys
 from truerank.core.plain import picked
 from truerank.core.result import Result
@@ -25,7 +26,6 @@ from truerank.options import Flag, Out, Range, command
 from truerank.records import Input
 from truerank.sources.distinct import text_hashes
 from truerank.sources.inputs import inputs_of
-from truerank.sources.instances import Instance, InstanceSource, open_instances
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import Run
