@@ -209,7 +209,7 @@ def test_results_of_mteb_are_of_tasks(tmp_path: Path) -> None:
     assert "on 8 tasks" in repr(truerank.check(single))
     for model, task in (("m0", "A"), ("m1", "B")):
         write(tmp_path / "apart", model, task, test=entry(0.5))
-    reason = "1 task have a score of m0, 1 task one of m1, and none has both."
+    reason = "m0 has scores of 1 task, m1 of 1 task, and no task has both."
     assert truerank.check(tmp_path / "apart").conclusion.reason.startswith(reason)
     table = {"id": [*TASKS], "m0": [*drawn()["m0"].values()], "m1": [*drawn()["m1"].values()]}
     assert "on 8 topics" in truerank.check(table).conclusion.reason

@@ -38,8 +38,9 @@ def apart(claim: Claim) -> ClaimAnswer | None:
     own = [~np.isnan(claim.evaluation.of(name, claim.measure)) for name in (claim.system, claim.baseline)]
     if (own[0] & own[1]).any():
         return None
-    counts = [counted(int(known.sum()), claim.unit.removesuffix("s")) for known in own]
-    reason = f"{counts[0]} have a score of {claim.system}, {counts[1]} one of {claim.baseline}, and none has both."
+    unit = claim.unit[:-1]
+    system, baseline = (counted(int(known.sum()), unit) for known in own)
+    reason = f"{claim.system} has scores of {system}, {claim.baseline} of {baseline}, and no {unit} has both."
     return ClaimAnswer(
         "files", "FILES AT FAULT", reason, "unknown",
         "Fix this first: until then, no figure of this comparison means anything.",
