@@ -30,7 +30,7 @@ from truerank.claims.scoring_questions import (
 from truerank.claims.steps import AuditSteps
 from truerank.claims.unjudged import unjudged_answer
 from truerank.errors import InputError, OptionError
-from truerank.measures.magnitudes import mean_interval
+from truerank.measures.magnitudes import fewest_changes, mean_interval
 from truerank.measures.results import Evaluation
 from truerank.measures.scoring import evaluate
 from truerank.sources.mteb_results import task_scores
@@ -174,9 +174,15 @@ def _of_scores(
 
 
 def _mean_of(found: Evaluation, confidence: float) -> SystemScore:
-    scores = found.values[0, 0]
-    mean = mean_interval(scores[~np.isnan(scores)], confidence)
-    return SystemScore(found.runs[0], found.measures[0], mean.mean or 0.0, mean.low, mean.high, mean.n, confidence)
+    """The mean of the only system; of few topics there is no interval, and none leaves the scale of its scores."""
+    scores = found.values[0, 0][~np.isnan(found.values[0, 0])]
+    mean = mean_interval(scores, confidence)
+    low, high = mean.low, mean.high
+    if low is None or high is None or mean.n < fewest_changes(confidence):
+        low = high = None
+    elif scores.min() >= 0 and scores.max() <= 1:
+        low, high = max(low, 0.0), min(high, 1.0)
+    return SystemScore(found.runs[0], found.measures[0], mean.mean or 0.0, low, high, mean.n, confidence)
 
 
 def _asked(planned: PlannedQuestion) -> PlannedQuestion:
