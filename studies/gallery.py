@@ -3,7 +3,7 @@
     python studies/gallery.py [--only NAME …] [--overlaps FOLDER] [--docs FOLDER]
 
 Reads `gallery.toml` and the data folder, and writes docs/gallery: gallery.json, gallery.csv and a picture; and
-src/truerank/sources/benchmarks.json, by which commands recognise the benchmarks. `scripts/gallery_pages.py` makes the
+src/truerank/audits/benchmarks.json, by which commands recognise the benchmarks. `scripts/gallery_pages.py` makes the
 pages. With `--only` it prints the figures of these as JSON, and writes nothing. `--overlaps` keeps what the comparison
 of topics needs: a further run reads only what is new.
 """
@@ -29,6 +29,7 @@ import polars as pl
 from common import ROOT, SHARED, require_shared
 from explain import data as made_run
 from truerank import collection, leakage
+from truerank.audits.benchmarks import fingerprint
 from truerank.audits.collection.judgments import read_judgments, usable
 from truerank.audits.leaderboard import leaderboard
 from truerank.audits.leaderboard.audit import Leaderboard
@@ -37,7 +38,6 @@ from truerank.audits.leaderboard.comparability import trained_tasks
 from truerank.measures import detectable_difference, evaluate
 from truerank.measures.conventions import ConventionScorer, convention_range, scored_measure
 from truerank.sources import read_run_frame, read_topics
-from truerank.sources.benchmarks import fingerprint
 
 SPEC = Path(__file__).with_suffix(".toml")
 MEASURE = "nDCG@10"
@@ -358,7 +358,7 @@ def facts_of(
 
 
 def fingerprints(benchmarks: Sequence[Benchmark], data: Path) -> Iterator[dict[str, Any]]:
-    """What `truerank.sources.benchmarks` recognises them by."""
+    """What `truerank.audits.benchmarks` recognises them by."""
     for one in benchmarks:
         found: dict[str, tuple[list[str], dict[str, Any]]] = {}
         for version in one.versions:
@@ -378,7 +378,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[], help="benchmarks, by their names in gallery.toml")
     parser.add_argument("--overlaps", type=Path, help="a folder that keeps the comparison of topics")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs/gallery", help="where the files go")
-    parser.add_argument("--known", type=Path, default=ROOT / "src/truerank/sources/benchmarks.json")
+    parser.add_argument("--known", type=Path, default=ROOT / "src/truerank/audits/benchmarks.json")
     options = parser.parse_args()
     require_shared()
     import gallery_files

@@ -103,8 +103,8 @@ class TwoReadingsError(InputError):
     """
 
     def __init__(self, fault: str, choices: tuple[str, ...], where: str | Path) -> None:
-        shown = [f'"{choice}"' if " " in choice else choice for choice in choices[:3]]
-        lead = "say which" if len(choices) > 1 else f"if it is the {choices[0].partition('=')[0]}, say so"
+        shown = [f'"{choice}"' if " " in choice else choice for choice in choices[:6]]
+        lead = "say which" if len(choices) > 1 else f"to take it for the {choices[0].partition('=')[0]}"
         fault = fault.replace("two readings:", "several readings:") if len(choices) > 2 else fault
         super().__init__(fault, f"{lead}: --columns {', or '.join(shown)}", where=where)
         self.choices = choices

@@ -375,7 +375,7 @@ def test_ranks_of_first_hits_can_be_named() -> None:
     higher, lower = (read_golden(table, choice) for choice in raised.value.choices)
     assert higher.scores["hybrid"]["value"].to_list() == [-x for x in lower.scores["hybrid"]["value"]]
     assert "lower is better" in lower.sentence() and "higher counts as better" in higher.sentence()
-    with pytest.raises(InputError, match="1 rank missing: nothing was found, or nothing asked"):
+    with pytest.raises(InputError, match=r"1 rank missing .*: nothing was found, or nothing asked"):
         read_golden({**table, "hybrid": [*table["hybrid"][1:], ""]}, raised.value.choices[1])
     rows = [
         {"query": q, "arm": arm, "place": x}

@@ -292,7 +292,7 @@ def test_no_question_in_common_has_no_figure(tmp_path: Path, monkeypatch: pytest
     for name, first in (("one", 0), ("two", 10)):
         Path(f"{name}.csv").write_text(f"id,{name}\n" + "".join(f"q{n},0.{n}\n" for n in range(first, first + 10)))
     found = truerank.check(["one.csv", "two.csv"])
-    assert found.conclusion.word == "FILES AT FAULT" and "10 topics one of" in found.conclusion.reason
+    assert found.conclusion.word == "FILES AT FAULT" and "one has scores of 10 topics" in found.conclusion.reason
     assert found.base is None and "no figure" in repr(found)
 
 

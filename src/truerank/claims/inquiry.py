@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from truerank.audits.benchmarks import KnownBenchmark, recognised
 from truerank.audits.collection.run_faults import HARDLY
 from truerank.claims.options import ClaimKnowledge, ClaimOptions, ClaimSources
 from truerank.errors import InputError, OptionError
@@ -22,7 +23,6 @@ from truerank.measures.scoring import judged_pairs, named_runs, ranked_runs
 from truerank.options import Encoding, Labels, Resampling, Scoring
 from truerank.records import Input
 from truerank.sources import grammar, irds, open_documents, open_queries, read_topics
-from truerank.sources.benchmarks import KnownBenchmark, recognised
 from truerank.sources.golden import GoldenTable
 from truerank.sources.golden_rows import is_settings
 from truerank.sources.inputs import input_of, inputs_of

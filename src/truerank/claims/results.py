@@ -11,9 +11,9 @@ from truerank.core.plain import picked, plain
 from truerank.core.result import Result
 
 if TYPE_CHECKING:
+    from truerank.audits.benchmarks import KnownBenchmark
     from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair, Unit
     from truerank.claims.questions import PlannedQuestion
-    from truerank.sources.benchmarks import KnownBenchmark
     from truerank.sources.recognition import Reading
 
 ConclusionWord = Literal[

@@ -12,7 +12,7 @@ import math
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
 from pathlib import Path
@@ -24,7 +24,7 @@ from truerank.errors import InputError
 from truerank.sources import golden_cells as in_cells
 from truerank.sources.golden_columns import divided, roles_of
 from truerank.sources.golden_joins import is_named_by_text
-from truerank.sources.golden_roles import GoldenRoles
+from truerank.sources.golden_roles import GoldenRoles, HalfError
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, opened_rows
 from truerank.sources.golden_scores import direction, named_measure, scale_fault, unlike_rows
 from truerank.sources.golden_shapes import shaped, unfolded
@@ -108,8 +108,7 @@ def read_golden(source: Any, columns: str | Mapping[str, str] = "", *, measure: 
         roles = roles_of(table, chosen)
         if roles.system is not None:
             table = _one_spelling(table, roles.system, roles.question or roles.identifier or "")
-        known = {"expected", "retrieved"} <= set(chosen)
-        found = _scored(table, roles) if roles.is_scores else _retrieved(table, roles, known=known)
+        found = _scored(table, roles) if roles.is_scores else _retrieved(table, roles, named=frozenset(chosen))
     except InputError as error:
         # What lies in a cell or a row is said with its line; else it is which column is what.
         if error.line is None and table is not source:
@@ -310,8 +309,8 @@ class _Questions:
         return pl.DataFrame(rows, schema={"topic_id": pl.String, "text": pl.String}, orient="row")
 
 
-def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenTable:
-    """Judgments and runs of a golden file; `known` says that nobody guessed which column is which."""
+def _retrieved(table: GoldenRows, roles: GoldenRoles, *, named: frozenset[str]) -> GoldenTable:
+    """Judgments and runs of a golden file; `named` are the roles whose columns nobody guessed."""
     questions, remarks = _Questions(table, roles), Counter[str]()
     expected: dict[str, dict[str, float]] = defaultdict(dict)
     lists: dict[str, dict[str, list[in_cells.Retrieved]]] = defaultdict(dict)
@@ -359,8 +358,8 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenT
     shown = {
         system: f"in '{roles.retrieved[system]}'" if system in roles.retrieved else f"of {system}" for system in lists
     }
-    _check_names(table, expected, {shown[system]: every for system, every in lists.items()})
-    _check_lengths(table, roles, expected, lists, known=known)
+    _check_names(table, expected, {shown[system]: every for system, every in lists.items()}, named)
+    _check_lengths(table, roles, expected, lists, known={"expected", "retrieved"} <= named)
     runs = {system: _run(table, system, found, remarks) for system, found in lists.items()}
     judged = ((number, doc, grade) for number in questions.texts for doc, grade in expected.get(number, {}).items())
     rows = [(number, in_cells.whole(doc), int(grade)) for number, doc, grade in judged]
@@ -564,8 +563,13 @@ def _check_names(
     table: GoldenRows,
     expected: Mapping[str, Mapping[str, float]],
     lists: Mapping[str, Mapping[str, list[in_cells.Retrieved]]],
+    named: frozenset[str],
 ) -> None:
-    """Refuses ids of results that are written otherwise than the expected ones."""
+    """Refuses ids of results that are written otherwise than the expected ones.
+
+    Where what was expected is `named`, and what was retrieved is not, the latter may not be there.
+    """
+    half = "expected" in named and not {"retrieved", "document"} & named
     wanted = {doc for own in expected.values() for doc in own}
     for system, every in lists.items():
         found = {one.doc_id for results in every.values() for one in results}
@@ -585,7 +589,8 @@ def _check_names(
             if found & wanted:
                 continue
         remedy = "write the ids of both in the same form"
-        raise table.fault(f"{lead} (expected {_shown(pair[0])}, retrieved {_shown(pair[1])})", remedy)
+        kind = HalfError if half and same is None else InputError
+        raise kind(f"{lead} (expected {_shown(pair[0])}, retrieved {_shown(pair[1])})", remedy, where=table.where)
 
 
 def _same_in_form(
@@ -622,15 +627,17 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     sign = -1 if better.startswith("lower") else 1
     columns = [name for name in (roles.score, *roles.retrieved.values()) if name]
     scored = {name for name in columns if in_cells.is_scored(table, name)}
+    ranked = sign < 0 and (roles.rank or any("rank" in words_of(name) for name in columns))
     for number, cells in zip(questions.ids, table.rows, strict=True):
         repeat = None if roles.repeat is None else cells.get(roles.repeat)
         named_so = {str(cells.get(roles.system)).strip(): roles.score} if roles.system is not None else roles.retrieved
         for system, name in named_so.items():
             cell = cells.get(name or "")
-            if in_cells.is_missing(cell):
+            value = in_cells.number_of(cell)
+            # As a rank, -1 is none; 0 is the first one where people say that these are ranks.
+            if in_cells.is_missing(cell) or (ranked and (1 if value is None else value) <= -bool(roles.rank)):
                 missing[system] += 1
                 continue
-            value = in_cells.number_of(cell)
             if value is None and name in scored:
                 texts[system].append(str(cell).strip())
                 continue
@@ -640,16 +647,10 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
             values[system][number].append(sign * value)
             count = len(values[system][number])
             named[system][number].append(str(count) if is_empty(repeat) else in_cells.identifier_of(repeat))
-    if missing and sign < 0 and (roles.rank or any("rank" in words_of(name) for name in columns)):
+    if missing and ranked:
         remedy = "write a rank below the end of the lists, or give 1 / rank, and 0 for nothing"
         many = counted(sum(missing.values()), "rank")
-        raise table.fault(f"{many} missing: nothing was found, or nothing asked", remedy)
-    for system, count in missing.items():
-        many = "1 score is" if count == 1 else f"{count} scores are"
-        remarks[f"{system}: {many} missing; {_LEFT}"] += 1
-    for system, own_texts in texts.items():
-        many = "1 cell is no number" if len(own_texts) == 1 else f"{len(own_texts)} cells are no numbers"
-        remarks[f"{system}: {many}, such as '{own_texts[0][:20]}'; {_LEFT}"] += 1
+        raise table.fault(f"{many} missing (empty, 0 or less): nothing was found, or nothing asked", remedy)
     repeated = [scores for own in values.values() for scores in own.values() if len(scores) > 1]
     copied = roles.repeat is None and all(len(set(scores)) == 1 for scores in repeated)
     if repeated:
@@ -662,8 +663,7 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
         name: pl.DataFrame([(one, in_cells.mean(own)) for one, own in every.items()], schema=schema, orient="row")
         for name, every in values.items()
     }
-    if any(set(frame["topic_id"]) != set(questions.texts) for frame in scores.values()) and not remarks:
-        remarks["some systems lack questions; they are left out where these are compared"] += 1
+    remarks.update(_said_of(scores, missing, texts, len(questions.texts)))
     asked = questions.frame()
     if copies := questions.copies():
         remarks[f"{len(copies)} of {len(asked)} questions repeat another one: each counts once, with its mean"] += 1
@@ -683,6 +683,25 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
         better=better,
         measure="score" if sign < 0 else named_measure(table, roles) or "score",
     )  # fmt: skip
+
+
+def _said_of(
+    scores: Mapping[str, pl.DataFrame], missing: Mapping[str, int], texts: Mapping[str, Sequence[str]], questions: int
+) -> Iterator[str]:
+    """What systems lack, and which have the scores of another one."""
+    for system, count in missing.items():
+        many = "1 score is" if count == 1 else f"{count} scores are"
+        yield f"{system}: {many} missing; {_LEFT}"
+    for system, own_texts in texts.items():
+        many = "1 cell is no number" if len(own_texts) == 1 else f"{len(own_texts)} cells are no numbers"
+        yield f"{system}: {many}, such as '{own_texts[0][:20]}'; {_LEFT}"
+    same: dict[tuple[Any, ...], str] = {}
+    for system, frame in scores.items():
+        if (count := questions - len(frame)) and not (missing or texts):
+            yield f"{system} has no score for {count} of {questions} questions; {_LEFT}"
+        first = same.setdefault(tuple(frame.sort("topic_id").rows()), system)
+        if len(set(frame["value"])) > 1 and first != system:
+            yield f"{system} has the scores of {first} on every question"
 
 
 def _repeats(values: Mapping[str, list[float]], named: Mapping[str, list[str]]) -> pl.DataFrame | None:

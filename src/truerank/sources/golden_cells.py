@@ -15,7 +15,8 @@ from truerank.sources.qrels import step_of
 
 KEYS: Final = (
     "doc_id", "docid", "document_id", "chunk_id", "passage_id", "node_id", "id_", "_id", "id", "docno", "corpus_id",
-    "docId", "docID", "documentId", "chunkId", "passageId", "nodeId", "source", "url", "file",
+    "docId", "docID", "documentId", "chunkId", "passageId", "nodeId", "source", "url", "file", "doc", "document", "pid",
+    "path", "file_path",
 )  # fmt: skip
 _TEXTS: Final = ("page_content", "text", "content", "body", "passage")
 #: Last words of names of numbers that rise from the best result: distance, cosine_distance, rank.
@@ -39,6 +40,7 @@ _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+")
 MOST: Final = 0.6
 #: Words by which a program says that something failed.
 _FAILURES: Final = 3
+_CODE: Final = re.compile(r"(error|status|http|code)\W*\d+", re.IGNORECASE)
 #: Columns and letters of cells that a question about columns shows.
 _SHOWN, _WIDTH = 24, 24
 #: Words from which on an expected cell is a text, and letters from which a text within another one is meant.
@@ -100,7 +102,7 @@ def is_scored(table: GoldenRows, name: str) -> bool:
     """Whether a column holds numbers, perhaps with a few words of failures among them, as "timeout" and "error"."""
     cells = [cell for cell in table.filled(name) if not is_missing(cell)]
     numbers = [number for cell in cells if (number := number_of(cell)) is not None]
-    words = {str(cell) for cell in cells if number_of(cell) is None}
+    words = {_CODE.sub("error", str(cell)) for cell in cells if number_of(cell) is None}
     fractions = sum(not number.is_integer() for number in numbers)
     plain = fractions * 2 > len(cells) or (len(words) <= _FAILURES and not re.search(r"\d", "".join(words)))
     return is_numeric(table, name) or (len(numbers) >= MOST * len(cells) > 0 and plain)
@@ -165,6 +167,9 @@ def separator(table: GoldenRows, name: str) -> str:
         rows = {sign: next(row for row, cell in enumerate(table.cells(name)) if sign in str(cell)) for sign in used[:2]}
         signs = " and ".join("line ends" if sign == "\n" else f"'{sign}'" for sign in rows)
         raise table.fault(f"'{name}' has lists separated by {signs}", "use one sign", max(rows.values()))
+    listed = [part for text in texts for part in text.split("、")]
+    if len(listed) > len(texts) and all(map(_is_like_id, listed)):
+        return "、"
     tokens = [text.split() for text in texts]
     if any(len(parts) > 1 for parts in tokens) and all(_is_like_id(part) for parts in tokens for part in parts):
         return " "

@@ -33,7 +33,16 @@ from truerank.sources.golden_cells import (
 )
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, NumbersError, no_expected, only_one
 from truerank.sources.golden_rows import GoldenRows, first_names, json_cell
-from truerank.sources.golden_scores import DATE, check_judged_answers, check_places, check_rows, score_roles, unexpected
+from truerank.sources.golden_scores import (
+    DATE,
+    check_flags,
+    check_judged_answers,
+    check_places,
+    check_rows,
+    factors,
+    score_roles,
+    unexpected,
+)
 from truerank.sources.golden_shapes import is_share, with_lists
 from truerank.sources.golden_words import called, is_count, joined, measure_in, says, words_of
 
@@ -122,14 +131,15 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
     if document is not None and "document" not in chosen and not _repeats(table, names, taken):
         taken.discard(document)
         document = None
-    grade = pick("grade") if document is not None else None
+    grade = _in_numbers(table, pick("grade")) if document is not None or "grade" in chosen else None
     expected = chosen.get("expected", (None,))[0]
     if expected is None and ("expected" not in shut or document is not None):
         expected = _expected(table, names, taken)
     taken.update(() if expected is None else (expected,))
     question, identifier = _one_name(table, pick("question"), pick("id"), chosen)
     free = [name for name in names if name not in taken]
-    seen = _by_content(table, free, question or identifier, expected, system or ("" if "system" in shut else None))
+    said = system or ("" if "system" in shut else None)
+    seen = _by_content(table, free, (question or identifier, repeat), expected, said)
     question, expected, system = seen.question or question, seen.expected or expected, seen.system or system
     taken.update(name for name in seen if name is not None)
     score = pick("score") if document is not None or system is not None or "score" in chosen else None
@@ -138,6 +148,7 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
         return _of_documents(table, [name for name in names if name not in taken], chosen, found)
     if {"score", "rank"} & set(chosen) and not {"retrieved", "expected"} & set(chosen):
         return score_roles(table, [name for name in names if name not in taken], chosen, replace(found, expected=None))
+    check_flags(table, [name for name in names if name not in taken], expected, chosen)
     retrieved, scores = _systems(table, names, taken, chosen, expected)
     if retrieved and expected is None:
         return _score_beside(table, names, taken, chosen, found)
@@ -150,6 +161,14 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
         free = [name for name in names if name not in taken]
         check_judged_answers(table, free, expected, next(iter(retrieved.values())))
     return replace(found, rank=None, score=None, retrieved=retrieved, scores=scores)
+
+
+def _in_numbers(table: GoldenRows, grade: str | None) -> str | None:
+    """The column of grades, if there is one; words are refused."""
+    if grade is not None and not is_numeric(table, grade):
+        fault = f"'{grade}' has words for grades ({first_names(dict.fromkeys(map(str, table.filled(grade))))})"
+        raise table.fault(fault, "write numbers: 0 for what is not relevant, 1 and more for what is")
+    return grade
 
 
 def _of_documents(
@@ -198,13 +217,19 @@ class _Seen(NamedTuple):
 
 
 def _by_content(
-    table: GoldenRows, free: Sequence[str], key: str | None, expected: str | None, system: str | None
+    table: GoldenRows,
+    free: Sequence[str],
+    keys: tuple[str | None, str | None],
+    expected: str | None,
+    system: str | None,
 ) -> _Seen:
     """What columns are whose names say nothing.
 
     Expected answers are the only column whose ids are among the results of all others, with shorter lists. A system is
-    the only column of few values of which each question has every one once. A question is the only text.
+    the only column of few values of which each question, and repetition of it, has every one once. A question is the
+    only text. `keys` are the columns of questions and of repetitions.
     """
+    key, repeat = keys
     lists = {name: own for name in free if (own := lists_of(table, name)) is not None}
     length = {name: mean(map(len, own)) for name, own in lists.items()}
     results = [name for name in lists if length[name] > 1 and not is_numeric(table, name)]
@@ -226,6 +251,7 @@ def _by_content(
     if key is None:
         known = frozenset(doc for own in lists.get(wanted or "", ()) for doc in own)
         texts = [name for name in rest if not (known and vocabulary(table, name) & known)]
+        texts = [name for name in texts if not says(name, terms.NOTES)] or texts
         texts = [name for name in texts if not all(DATE.fullmatch(str(cell)) for cell in table.filled(name))]
         texts = [name for name in texts if len(set(map(str, table.cells(name)))) > MOST_SYSTEMS] or texts
         long = [name for name in texts if mean(len(str(cell).split()) for cell in table.filled(name)) >= TEXT_WORDS]
@@ -233,7 +259,7 @@ def _by_content(
         text = key = long[0] if len(long) == 1 else texts[0] if len(texts) == 1 and results else None
     which = None
     if system is None and key is not None:
-        pairs = [str(cell) for cell in table.cells(key)]
+        pairs = [f"{row.get(key)} {row.get(repeat or '')}" for row in table.rows]
         for name in (one for one in rest if one != key and not set(words_of(one)) <= terms.PARTS):
             values = [str(cell) for cell in table.cells(name)]
             count, once = len(set(values)), len(set(zip(pairs, values, strict=True))) == len(values)
@@ -338,9 +364,11 @@ def _expected(table: GoldenRows, names: Sequence[str], taken: set[str]) -> str |
     tiers: list[list[str]] = [[], [], [], [], []]
     # Beside fractions, a number of references is none of them.
     shares = any(is_share(table, name) and not is_whole(table, name) for name in names)
+    numbers = [name for name in names if name not in taken and is_numeric(table, name) and joined(name) not in terms.ID]
+    crossed = numbers if len(numbers) > 1 and factors(numbers) else ()
     for name in names:
         words = set(words_of(name))
-        if name in taken or words & terms.RETRIEVED or words & terms.SCORES:
+        if name in taken or name in crossed or words & terms.RETRIEVED or words & terms.SCORES:
             continue
         if words & {"grade", "grades"} or joined(name) in terms.QUESTION or is_share(table, name):
             continue
@@ -359,7 +387,6 @@ def _expected(table: GoldenRows, names: Sequence[str], taken: set[str]) -> str |
             tiers[2].append(name)
         elif words & terms.ANSWER and not words & (terms.GENERATED | {"response"}):
             tiers[4].append(name)
-    numbers = [name for name in names if name not in taken and is_numeric(table, name) and joined(name) not in terms.ID]
     if not any(tiers[:4]) and len(tiers[4]) > 1 and len(numbers) > 1:
         fault = f"{first_names(tiers[4], quoted=True)}: answers of systems, beside their scores, or an expected one"
         raise table.two_readings(fault, (f"score={'+'.join(numbers)}", *(f"expected={name}" for name in tiers[4])))

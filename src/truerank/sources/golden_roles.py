@@ -100,4 +100,6 @@ def only_one(table: GoldenRows, names: Iterable[str], role: str) -> str | None:
 
 def no_expected(table: GoldenRows) -> HalfError:
     fault = f"no column with the expected answers; there are {first_names(table.names, quoted=True)}"
-    return HalfError(fault, "name it: --columns expected=COLUMN", where=table.where)
+    return HalfError(
+        fault, "name it: --columns expected=COLUMN; or give the file that has them, too", where=table.where
+    )

@@ -180,7 +180,7 @@ def _summaries(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[
 
 def _is_called(name: str, known: frozenset[str]) -> bool:
     words = set(words_of(name))
-    return bool(words & known) and not words & (SYSTEM | THING - ID - {"ids"})
+    return bool(words & known) and not words & (SYSTEM | THING - ID - {"ids"}) and not measure_in(name)
 
 
 def is_summary(text: str, *, labelled: bool = False) -> bool:
@@ -504,10 +504,10 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
             continue
         if count == 1 and len(cells) == 1 and (_COUNT.fullmatch(cells[0].strip()) or _RULE.fullmatch(cells[0].strip())):
             continue
-        comment = cells[0].lstrip().startswith("#") and (len(cells) < width or not rows)
+        comment = cells[0].lstrip().startswith("#") and (len(cells) < width or not names)
         if comment and not (names == [] and len(cells) == width):
             left["comment"] += 1
-        elif not names and width > 1 and (count == 1 or _is_title(cells, count, usually[0][0])):
+        elif not names and width > 1 and (count == 1 or _is_title(cells, count, usually[0][0], width)):
             left["line above the header/lines above the header"] += 1
         elif not names:
             names, heads = _of_two_headers([own for _, own in every[place : place + 3]])
@@ -530,10 +530,10 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
     return of_rows(path.name, path, rows, lines, (*remarks, *skipped))
 
 
-def _is_title(cells: Sequence[str], count: int, usually: int) -> bool:
-    """Whether a row above a header is a title that a spreadsheet filled up to the width of the table."""
+def _is_title(cells: Sequence[str], count: int, usually: int, width: int) -> bool:
+    """Whether a row above a header is a title, perhaps filled up to the width of the table by a spreadsheet."""
     leading = all(cell.strip() for cell in cells[:count])
-    padded = leading and len(cells) > count
+    padded = leading and (len(cells) > count or 2 * len(cells) <= width)
     return padded and count <= _TITLE and count < usually and not any(joined(cell) in QUESTION | ID for cell in cells)
 
 

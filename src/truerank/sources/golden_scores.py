@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from truerank.sources import golden_words as terms
-from truerank.sources.golden_cells import TEXT_WORDS, is_missing, is_numeric, is_scored, is_whole, number_of
+from truerank.sources.golden_cells import TEXT_WORDS, is_lists, is_missing, is_numeric, is_scored, is_whole, number_of
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, HalfError, NumbersError, no_expected, only_one
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, is_summary, json_cell
 from truerank.sources.golden_words import (
@@ -26,7 +26,7 @@ from truerank.sources.golden_words import (
 )
 from truerank.text.printable import counted
 
-_DERIVED: Final = frozenset("delta diff difference change average avg mean best worst max min".split())
+_DERIVED: Final = frozenset("delta diff difference change average avg mean best worst max min both only".split())
 _SIGNS: Final = frozenset(("Δ", "δ", "±", "Ø", "∆"))
 _CALLED: Final = frozenset(
     "rating ratings stars star points quality percent pct grade grades judge judgment punktzahl note nota puntos "
@@ -42,8 +42,14 @@ SCALE: Final = 10
 #: Numbers that programs write where there is no score: 99, -999. A score is so many by less than this chance.
 _MARK: Final = re.compile(r"-?9{2,}")
 _CHANCE: Final = 0.001
+#: The highest rating that is usual.
+_STARS: Final = 10
 #: Last words of names of settings: top_k, depth.
 _SETTINGS: Final = (("k",), ("depth",), ("cutoff",))
+#: The remark on a table whose rows became columns, which nobody can name.
+TURNED: Final = "it was turned"
+#: Names of what is logged while a model is trained.
+_LOGGED: Final = re.compile(r"(train|eval|val)/")
 #: What a column is called that says of how many questions a row is the mean.
 _COUNTS: Final = re.compile(
     r"n|questions|queries|topics|(n|num|nb|number_of|count|total)_(q|questions|queries|topics|tests)"
@@ -57,15 +63,13 @@ def score_roles(
 ) -> GoldenRoles:
     """The roles of a score table: a column of numbers for each system, or one with the system beside it."""
     turned = "rank" in chosen and "score" not in chosen
-    if turned:
-        chosen = {**chosen, "score": chosen["rank"]}
-    elif found.rank is not None and "score" not in chosen:
+    chosen = {**chosen, "score": chosen["rank"]} if turned else chosen
+    if not turned and found.rank is not None and "score" not in chosen:
         raise unexpected(table, table.names)  # ranks order results
     found = replace(found, rank=chosen["rank"][0] if turned else None, score=None if turned else found.score)
     numbers, left = list(chosen.get("score", ())), tuple[str, ...]()
     if not numbers:
-        numbers, left = _numbers(table, [name for name in free if is_scored(table, name)])
-        left = (*left, *with_texts(table, [name for name in free if not is_scored(table, name)]))
+        numbers, left = _told(table, free, chosen)
     if found.expected is not None and (not numbers or "expected" in chosen):
         named = f" (not taken yet: {first_names(free, quoted=True)})" if free else ""
         fault = f"no column with what was retrieved{named}"
@@ -77,7 +81,8 @@ def score_roles(
     if not (found.identifier or found.question):
         found = _of_rows(found, others, chosen)
     shown = f", or say that these are scores: --columns score={'+'.join(own)}"
-    left = (*left, *refuse_marks(table, own, found.system, shown, asked="score" not in chosen))
+    ranked = found.rank or all(says(name, terms.RANK) and lower_is_better(name) for name in own)
+    left = (*left, *refuse_marks(table, () if ranked else own, found.system, shown, asked="score" not in chosen))
     if found.system is not None:
         return replace(_by_system(table, free, numbers, chosen, found), left=left)
     if not numbers:
@@ -96,7 +101,8 @@ def score_roles(
     check_rows(table, found, others, chosen)
     _check_numbers(table, numbers, asked="score" not in chosen)
     if "score" not in chosen:
-        _check_scores(table, numbers)
+        if not any(remark.endswith(TURNED) for remark in table.remarks):
+            _check_scores(table, numbers)
         _check_factors(table, numbers)
     labels = _labels(numbers)
     if isinstance(table.where, Path) and len(numbers) == 1 and (found.measure or is_measure(numbers[0])):
@@ -151,6 +157,17 @@ def _by_system(
     if "score" not in chosen:
         _check_scores(table, [score])
     return replace(found, expected=None, score=score, is_scores=True)
+
+
+def _told(
+    table: GoldenRows, free: Sequence[str], chosen: Mapping[str, tuple[str, ...]]
+) -> tuple[list[str], tuple[str, ...]]:
+    """The columns of scores that nobody named, and what is to be said of the others."""
+    if "scores" in chosen:
+        fault = "scores= are those of the documents in lists of results, and there are no lists"
+        raise table.fault(fault, f"scores of systems: --columns score={'+'.join(chosen['scores'])}")
+    numbers, left = _numbers(table, [name for name in free if is_scored(table, name)])
+    return numbers, (*left, *with_texts(table, [name for name in free if not is_scored(table, name)]))
 
 
 def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -237,7 +254,9 @@ def failure_marks(values: Sequence[float]) -> tuple[frozenset[float], bool]:
         return frozenset(), False
     whole = sum(value.is_integer() for value in rest) / len(rest)
     marks = frozenset(negative)
+    # Of ratings from 0 to 5, too, −1 alone is none: wins and losses are -1, 0 and 1.
     certain = whole < 1 and (max(rest) <= 1 or (len(marks) == 1 and whole ** len(negative) <= _CHANCE))
+    certain = certain or (whole == 1 and marks == {-1.0} and 1 < max(rest) <= _STARS)
     return (marks, certain) if certain or marks == {-1.0} else (frozenset(), False)
 
 
@@ -248,6 +267,19 @@ def check_judged_answers(table: GoldenRows, free: Sequence[str], expected: str |
         fault = f"scores of a program that judges answers ({first_names(scored, quoted=True)}), or results to be scored"
         choices = (*(f"score={name}" for name in scored[:2]), f"expected={expected},retrieved={retrieved}")
         raise table.two_readings(fault, choices)
+
+
+def check_flags(
+    table: GoldenRows, free: Sequence[str], expected: str | None, chosen: Mapping[str, tuple[str, ...]]
+) -> None:
+    """Asks where several columns say of each answer whether it is right, and no column has lists of results."""
+    if not says(expected or "", terms.WANTED | terms.REFERENCE) or {"retrieved", "expected"} & set(chosen):
+        return
+    flags = [name for name in free if says(name, _ANSWERED) and not set(words_of(name)) & _DERIVED]
+    flags = [name for name in flags if is_numeric(table, name) and not measure_in(name)]
+    if len(flags) > 1 and not any(is_lists(table, name) for name in free):
+        fault = f"{first_names(flags, quoted=True)} say what was right, or '{expected}' is to be looked for in results"
+        raise table.two_readings(fault, (f"score={'+'.join(flags)}", f"expected={expected}"))
 
 
 def _is_setting(name: str) -> bool:
@@ -292,6 +324,7 @@ def check_means(table: GoldenRows, head: str) -> None:
     called_so = asks or any(_are_numbered(own) or are_worded(own) for own in map(table.filled, texts) if own)
     cut = any(map(_is_setting, rest))
     settings = len(scored) > 1 and (cut or not called_so or len(table.rows) == 1) and not asks
+    settings = settings or sum(map(bool, map(_LOGGED.match, numbers))) > 1
     if asked or (ids and not totals and not groups and not settings):
         return
     single = len(set(heads)) == len(heads)
@@ -301,6 +334,10 @@ def check_means(table: GoldenRows, head: str) -> None:
         what = first_names(heads if by_row else totals or scored, quoted=True)
         fault = f"means over all questions ({what}), and no scores of single ones"
         remedy = "give a row for each question: a mean does not say how much of it is chance"
+        if single_ones:
+            remedy = (
+                f"write the numbers in '{single_ones[0]}' as a table: a row for each question, a column for each system"
+            )
         raise table.fault(fault, f"{remedy}; if its rows are questions: --columns question=COLUMN")
 
 
@@ -446,9 +483,22 @@ def _check_numbers(table: GoldenRows, numbers: Sequence[str], *, asked: bool) ->
         if name not in full:
             remedy = f"choose others: --columns score={'+'.join(full) or 'COLUMN'}"
             raise table.fault(f"'{name}' has numbers in fewer than half of the rows: it is not a system", remedy)
+    _check_together(table, numbers, asked=asked)
+
+
+def _check_together(table: GoldenRows, numbers: Sequence[str], *, asked: bool) -> None:
+    """Refuses columns of different scales, and asks about columns that are sorted, each by itself."""
     values = {name: [number_of(cell) or 0.0 for cell in table.filled(name)] for name in numbers}
     if fault := scale_fault(values, lower=all(map(lower_is_better, numbers))):
-        raise table.fault(fault, "write all values on one scale")
+        parts = factors(numbers) if asked else None
+        if parts is None:
+            raise table.fault(fault, "write all values on one scale")
+        raise table.two_readings(fault, tuple(f"score={'+'.join(a + b for b in parts[1])}" for a in parts[0]))
+    many = all(len(set(own)) > MOST_SYSTEMS for own in values.values())
+    orders = {(own == sorted(own), own == sorted(own, reverse=True)) for own in values.values()}
+    if asked and many and len(numbers) > 1 and orders in ({(True, False)}, {(False, True)}):
+        fault = f"{first_names(numbers, quoted=True)}, each in order from the first row to the last: sorted by itself"
+        raise table.two_readings(f"{fault} (then a row is no question), or not", (f"score={'+'.join(numbers)}",))
 
 
 def _is_one_system(table: GoldenRows, numbers: Sequence[str]) -> bool:
@@ -473,17 +523,25 @@ def scale_fault(values: Mapping[str, Sequence[float]], *, lower: bool) -> str:
     )
 
 
-def _check_factors(table: GoldenRows, numbers: Sequence[str]) -> None:
-    """Asks where names of columns have two parts in every combination: systems, and judges, measures or settings."""
+def factors(numbers: Sequence[str]) -> tuple[list[str], list[str]] | None:
+    """The first and the last parts of columns' names, if they have two in every combination."""
     for part in re.finditer(r"[\s_\-./:]+", numbers[0]):
         head, tail = numbers[0][: part.start()], numbers[0][part.start() :]
         tails = [name.removeprefix(head) for name in numbers if name.startswith(head + part[0])]
         heads = [name.removesuffix(tail) for name in numbers if name.endswith(tail)]
         if min(len(heads), len(tails)) > 1 and sorted(a + b for a in heads for b in tails) == sorted(numbers):
-            first, second = (first_names([one.strip("_-./: ") for one in own], quoted=True) for own in (heads, tails))
-            fault = f"each of {first} with each of {second}: systems are named by the first part, the second, or both"
-            choices = [head + tail for head in heads], [head + tail for tail in tails], numbers
-            raise table.two_readings(fault, tuple(f"score={'+'.join(own)}" for own in choices))
+            return heads, tails
+    return None
+
+
+def _check_factors(table: GoldenRows, numbers: Sequence[str]) -> None:
+    """Asks where names of columns have two parts in every combination: systems, and judges, measures or settings."""
+    if parts := factors(numbers):
+        heads, tails = parts
+        first, second = (first_names([one.strip("_-./: ") for one in own], quoted=True) for own in parts)
+        fault = f"columns are each of {first} with each of {second}: which of them are systems, scored alike"
+        by_tail, by_head = ([a + b for a in heads] for b in tails), ([a + b for b in tails] for a in heads)
+        raise table.two_readings(fault, tuple(f"score={'+'.join(own)}" for own in (*by_tail, *by_head, numbers)))
 
 
 #: Columns that say who labelled, what parts of a data set are called, and what programs write that got no answer.
@@ -590,8 +648,11 @@ def check_questions(
         cells = [str(cell).strip() for cell in table.filled(name)]
         plain = name == key or says(name, terms.GROUPS) or group_of(cells) or joined(key) in _ANY
         if plain and (name == key or len(set(cells)) == len(cells)) and (what := _no_questions(name, cells)):
-            fault = f"'{name}' names {what} ({first_names(dict.fromkeys(cells))}): the mean of many questions in each "
-            fault += "row (then this does not show what chance does: give a row for each question), or one question"
+            kind = "named" if what == "rows" else what
+            fault = (
+                f"rows are {kind} by '{name}' ({first_names(dict.fromkeys(cells))}): each the mean of many questions "
+            )
+            fault += "(then give a row for each question), or each one question"
             raise table.two_readings(fault, (f"question={name}",))
 
 

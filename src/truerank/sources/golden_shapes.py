@@ -12,7 +12,7 @@ from truerank.sources import golden_words as terms
 from truerank.sources.golden_cells import INNER, KEYS, is_lists, is_numeric, items, lists_of, number_of, separator
 from truerank.sources.golden_roles import named_columns
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, is_summary, json_cell, of_rows
-from truerank.sources.golden_scores import check_means, check_preferences, group_of
+from truerank.sources.golden_scores import TURNED, check_means, check_preferences, group_of
 from truerank.sources.golden_words import called, joined, says, words_of
 from truerank.sources.pair_tables import judgment_columns
 from truerank.sources.tool_results import FORMS, NAMES_OF_MEASURES, ToolForm, is_number, measure_name
@@ -29,14 +29,14 @@ def shaped(
 
     Of scores of several measures one is left, unless `measure` is None.
     """
-    table = unfolded(table)
+    named = columns.split(",") if isinstance(columns, str) else [f"={names}" for names in columns.values()]
+    names = [name.strip() for part in named for name in part.partition("=")[2].split("+")]
+    table = unfolded(_with_nested(table, names))
     # A tool writes datasetItemId, or dataset_item_id.
     spelt = {joined(name): name for name in table.names}
     has = ((one, one.has.split()) for one in FORMS)
     fitting = (one for one, own in has if all(joined(x) in spelt or fnmatch.filter(table.names, x) for x in own))
     form = next(fitting, ToolForm("", "", {}))
-    named = columns.split(",") if isinstance(columns, str) else [f"={names}" for names in columns.values()]
-    names = [name.strip() for part in named for name in part.partition("=")[2].split("+")]
     table = _with_nested(table, names)
     chosen = named_columns(columns, table)
     for role in ("system", "id", "question"):
@@ -187,7 +187,11 @@ def _of_rows(table: GoldenRows, column: str, measure: str) -> GoldenRows:
     wanted = _one_measure(table, known, measure)
     rows = [row for row, name in zip(table.rows, names, strict=True) if name == wanted]
     lines = [line for line, name in zip(table.lines, names, strict=True) if name == wanted]
-    return of_rows(table.name, table.where, rows, lines, (*table.remarks, *_read(wanted, known, column)))
+    said = _read(wanted, known, column)
+    for head in (name for name in table.names if joined(name) in terms.SYSTEM):
+        if lost := [x for x in dict.fromkeys(map(str, table.cells(head))) if x not in {str(row[head]) for row in rows}]:
+            said = (*said, f"without {wanted}, and left out: {first_names(lost)}")
+    return of_rows(table.name, table.where, rows, lines, (*table.remarks, *said))
 
 
 def _one_measure(table: GoldenRows, known: Sequence[str], measure: str) -> str:
@@ -314,7 +318,7 @@ def turned(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
         fault = f"columns are {what} ({first_names(others)}), or questions"
         raise table.two_readings(fault, (f"system={heads[0]}",))
     rows = [{"question": name, **dict(zip(systems, table.cells(name), strict=True))} for name in others]
-    remark = f"a row for each {heads[0]} and a column for each question; it was turned"
+    remark = f"a row for each {heads[0]} and a column for each question; {TURNED}"
     return of_rows(table.name, table.where, rows, [1] * len(rows), (*table.remarks, remark))
 
 

@@ -69,7 +69,7 @@ QUESTION: Final = frozenset(
 ID: Final = frozenset(
     "id qid query_id question_id topic_id topic item item_id example_id sample_id case case_id dataset_item_id row_id "
     "uuid number nr "
-    "no index idx unnamed_0 task task_id".split()
+    "no index idx unnamed_0 task task_id search_query_id user_query_id question_no query_no question_number".split()
 )
 SYSTEM: Final = frozenset(
     "system model provider run retriever engine config configuration experiment pipeline method system_id "
@@ -134,7 +134,8 @@ WANTED: Final = frozenset(
     "expected acceptable gold golden relevant positive positives target targets truth correct".split()
 )
 NOTES: Final = frozenset(
-    "tag tags topic topics category categories keyword keywords note notes comment comments".split()
+    "tag tags topic topics category categories keyword keywords note notes comment comments reason reasons reasoning "
+    "rationale explanation justification feedback critique remark remarks".split()
 )
 REFERENCE: Final = frozenset("reference references ground".split())
 ANSWER: Final = frozenset("answer answers response".split())
@@ -155,7 +156,7 @@ MODELS: Final = frozenset(
 )
 MEASURE: Final = re.compile(
     r"(n?dcg|recall|precision|mrr|rr|map|ap|hit(?:_?rate)?|success|f1|accuracy|acc|em|rouge|bleu|latency|"
-    r"cost)(?:[@_ ]?\d+)?|[rp]@\d+",
+    r"cost|kappa|agreement)(?:[@_ ]?\d+|@all)?|[rp]@\d+",
     re.IGNORECASE,
 )
 

@@ -27,7 +27,18 @@ QUERY_NAMES: Final = ("query_text", "query", "data", "question", "text")
 DATASET_NAMES: Final = ("dataset", "test", "selection", "split", "corpus")
 SIMILARITY_NAMES: Final = ("similarity", "cosine_similarity", "cosine")
 PROBABILITY_NAMES: Final = ("probability", "sampling_probability", "inclusion_probability")
-_DOCUMENTS: Final = ("doc_id", "docid", "document_id", "docno", "passage_id", "corpus-id", "doc", "url")
+_DOCUMENTS: Final = (
+    "doc_id",
+    "docid",
+    "document_id",
+    "docno",
+    "passage_id",
+    "corpus-id",
+    "doc",
+    "document",
+    "passage",
+    "url",
+)
 _LABELS: Final = ("labels", "label", "choices", "choice")
 #: Columns of labels where there is none of those.
 _OTHER_LABELS: Final = ("type", "annotations", "relevance", "grade")
@@ -84,9 +95,13 @@ def read_labels(spec: str | SourceSpec, columns: str = "") -> Iterator[Judgment]
     raters = named.get("label", ())
     if "annotator" not in named and len(raters) < 2 and (rater := _by_rows(table, raters)):
         named["annotator"] = (rater,)
-    renamed = {usual[role]: names[0] for role, names in named.items() if role != "label" or len(names) == 1}
+    renamed = {usual[role]: names for role, names in named.items() if role != "label" or len(names) == 1}
+
+    def joint(values: _Record, names: Sequence[str]) -> Any:
+        return values.get(names[0]) if len(names) == 1 else " ".join(str(values.get(name)) for name in names)
+
     read = [
-        Row(line, values | {name: values.get(column) for name, column in renamed.items()})
+        Row(line, values | {name: joint(values, columns) for name, columns in renamed.items()})
         for line, values in zip(table.lines, map(dict, table.rows), strict=True)
     ]
     where = source.location

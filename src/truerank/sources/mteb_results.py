@@ -38,6 +38,9 @@ _SPLITS: Final = ("test", "dev", "validation", "train")
 #: Which split counts where as many systems have one as the other; what it trains on counts where there is no other.
 _PLACES: Final = {"test": 0, "dev": 1, "validation": 2, "train": 4}
 _OTHER: Final = 3
+#: Before MTEB 1.11, the main score had the name of its measure, and similarities had blocks of their own.
+_OLD: Final = ("main_score", "ndcg_at_10", "map", "v_measure", "spearman", "ap")
+_SIMILARITIES: Final = ("cos_sim", "dot", "euclidean", "manhattan", "max")
 #: Tasks whose results MTEB reports on another split than test.
 _REPORTED: Final = {"MSMARCO": "dev"}
 #: What MTEB knows of a model.
@@ -158,8 +161,12 @@ def _entries(value: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any],
                 yield split, entry, "main_score"
         return
     for split in _SPLITS:
-        if isinstance(entry := value.get(split), Mapping):
-            yield split, entry, _MAIN
+        if isinstance(whole := value.get(split), Mapping):
+            parts = {key: one for key, one in whole.items() if isinstance(one, Mapping) and key not in _SIMILARITIES}
+            for subset, part in (parts or {"": whole}).items():
+                cosine = part.get(_SIMILARITIES[0]) or {}
+                entry = {"hf_subset": subset, **{key: one for key, one in cosine.items() if key in _OLD}, **part}
+                yield split, entry, next((key for key in _OLD if _number(entry.get(key)) is not None), _MAIN)
 
 
 def _languages(entry: Mapping[str, Any]) -> str | None:

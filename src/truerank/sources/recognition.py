@@ -364,7 +364,9 @@ def _golden_set(source: Any, columns: str) -> Reading | None:
     documents = frozenset[str]().union(*(in_cells.lists_of(table, half.content) or ()))
     possible = set(result_columns(table, half.content)).intersection(others)
     possible = {name for name in possible if not in_cells.is_other_words(table, name, documents)}
-    if any(in_cells.is_lists(table, name) or in_cells.vocabulary(table, name) & documents for name in possible):
+    # Other lists may be what a system retrieved, unless what was expected is named, and alone.
+    doubtful = {name for name in possible if "expected" not in half.chosen and in_cells.is_lists(table, name)}
+    if doubtful or any(in_cells.vocabulary(table, name) & documents for name in possible):
         return None
     column = roles.identifier or roles.question or ""
     keys = [
@@ -470,6 +472,7 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
 
     found: tuple[Kind, str] | None = None
     if share(_QREL) >= _SHARE:
+        _check_four(path, below)
         found = "judgments", "lines of topic, 0, document and grade"
     elif share(_RUN) >= _SHARE:
         found = "run", "lines of topic, Q0, document, rank, score and tag"
@@ -481,6 +484,20 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
     elif share(_BEIR_QREL) >= (1 if path.suffix in _TABLES else _SHARE) and _are_judged(plain):
         found = "judgments", "lines of topic, document and grade"
     return None if found is None else Reading(str(path), *found)
+
+
+def _check_four(path: Path, lines: Sequence[str]) -> None:
+    """Refuses four columns in another order than those of judgments: a rank, or the document, is the second one."""
+    rows = [cells for line in lines if len(cells := line.split()) == 4]
+    ranks = [whole_number(row[1]) for row in rows if row[0] == rows[0][0]]
+    fault, order = "", ""
+    if len(ranks) > _FEWEST_RANKS and ranks == [*range(1, len(ranks) + 1)]:
+        fault, order = "lines of topic, rank, document and score: a run has six columns", '$1, "Q0", $3, $2, $4, "run"'
+    elif len(rows) > _FEWEST_RANKS and len({row[2] for row in rows}) == 1 < len({row[1] for row in rows}):
+        fault, order = f"the third column, of documents, is '{rows[0][2]}' in every line", "$1, 0, $2, $3"
+    if fault:
+        remedy = f"write them in order: awk '{{print {order}}}' {path}"
+        raise InputError(fault, remedy, where=path)
 
 
 def _words_by_id(lines: Sequence[str]) -> float:

@@ -51,7 +51,7 @@ FORMS: Final = (
     ToolForm("a rank evaluation of Elasticsearch or OpenSearch", "id hits unrated_docs",
          {"id": "id", "score": "metric_score", "retrieved": "hits[]"}),
     ToolForm("ratings of documents by question", "ratings",
-         {"id": "id query_id qid query question", "expected": "ratings[]"}),
+         {"id": "id query_id qid", "question": "query question", "expected": "ratings[]"}),
     ToolForm("documents of Phoenix", "context.span_id document_position",
          {"question": "input", "id": "context.span_id", "document": "reference", "rank": "document_position",
           "grade": "eval_score relevance_score annotation_score score"}),

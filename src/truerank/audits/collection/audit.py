@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, cast
 import numpy as np
 import polars as pl
 
+from truerank.audits.benchmarks import recognised
 from truerank.audits.collection.displacement import Neighbours, displacement
 from truerank.audits.collection.documents import DocumentScan, DocumentTable
 from truerank.audits.collection.duplicates import CERTAIN, Answer, Duplicates, no_duplicates, representatives
@@ -62,7 +63,6 @@ from truerank.near_duplicates import Sketches, keep, within
 from truerank.near_duplicates.shingles import Shingles
 from truerank.options import Columns, Flag, Labels, Out, Resampling, Scoring, Workers, command
 from truerank.records import Document
-from truerank.sources.benchmarks import recognised
 from truerank.sources.documents import open_documents
 from truerank.sources.grammar import parse
 from truerank.sources.inputs import inputs_of

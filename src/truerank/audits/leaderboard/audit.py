@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 import polars as pl
 
+from truerank.audits.benchmarks import benchmark_of_task
 from truerank.audits.leaderboard.board import ChosenScores, ScoreBoard, block, chosen, read_board, with_types
 from truerank.audits.leaderboard.claims import resolved, standings, task_claim
 from truerank.audits.leaderboard.comparability import RULES, findings, odd_scales, trained_tasks
@@ -30,7 +31,6 @@ from truerank.core.verdict import Verdict
 from truerank.errors import OptionError
 from truerank.measures.rank_groups import RankGroups, rank_groups
 from truerank.options import Columns, Flag, Out, Resampling, command
-from truerank.sources.benchmarks import benchmark_of_task
 from truerank.sources.inputs import inputs_of
 from truerank.text.printable import listed
 from truerank.work.publishing import publish

@@ -17,7 +17,7 @@ from truerank.sources.golden_cells import is_missing, is_whole, number_of
 from truerank.sources.golden_roles import named_columns
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, opened_rows
 from truerank.sources.golden_scores import refuse_marks, with_texts
-from truerank.sources.golden_words import is_measure, words_of
+from truerank.sources.golden_words import is_measure, lower_is_better, words_of
 from truerank.sources.mteb_results import CELLS, one_score_each, read_mteb_results
 from truerank.sources.recognition import Reading, several_paths
 from truerank.text.printable import counted
@@ -48,13 +48,13 @@ _NO_TASK: Final = frozenset(
     "rank mean average avg median overall total parameters parameter params dimensions dimension dims dim size memory "
     "tokens token length context window license licence date year release released updated shot zs latency speed "
     "throughput cost price position place n num count counts chunks ci pp std stdev sd se stderr variance seconds "
-    "second secs sec ms duration runtime elapsed".split()
+    "second secs sec ms duration runtime elapsed time".split()
 )
 _BESIDE: Final = frozenset(
     "max maximum min embedding model number of no nb usage zero mb gb m b k s low high lower upper bound half width "
     "error questions queries samples items rows docs documents index million millions billion "
     "billions task tasks type types tasktype dataset datasets borda macro micro all active sequence seq vector input "
-    "output score scores time open weights url link per query the in".split()
+    "output score scores evaluation training inference open weights url link per query the in".split()
 )
 #: What tools call the first column of a frame that has no name.
 _UNNAMED: Final = ("", "index", "unnamed: 0")
@@ -309,6 +309,8 @@ def _column(table: GoldenRows, names: Iterable[str], taken: Collection[str | Non
 def _is_no_task(name: str) -> bool:
     """Whether a name says nothing but that it is an average, a rank, or a fact about a system: "Max Tokens"."""
     words = set(words_of(name))
+    if words_of(name)[:1] in (("avg",), ("average",)) or (lower_is_better(name) and "rank" not in words):
+        return True
     return bool(words & _NO_TASK) and all(word in _NO_TASK | _BESIDE or word.isdecimal() for word in words)
 
 

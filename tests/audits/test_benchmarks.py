@@ -14,9 +14,9 @@ import pytest
 
 import truerank
 from places import ROOT, real
+from truerank.audits.benchmarks import CopyDifference, fingerprint, recognised
 from truerank.cli import main
 from truerank.core.result import gallery_notes
-from truerank.sources.benchmarks import CopyDifference, fingerprint, recognised
 
 Rows = dict[tuple[str, str], int]
 
@@ -111,7 +111,7 @@ def test_topic_ids_alone() -> None:
 
 
 def test_the_file_holds_hashes_and_counts_only() -> None:
-    text = (ROOT / "src/truerank/sources/benchmarks.json").read_text(encoding="utf-8")
+    text = (ROOT / "src/truerank/audits/benchmarks.json").read_text(encoding="utf-8")
     known = json.loads(text)["benchmarks"]
     assert len(text) < 100_000
     assert {key for one in known for key in one} == {"page", "name", "version", "tasks", "topics", "judgments"}
