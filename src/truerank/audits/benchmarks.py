@@ -171,7 +171,7 @@ def _samples(known: Mapping[str, Any], drawn: Any) -> tuple[Any, Any]:
 
 @functools.cache
 def _known() -> tuple[Mapping[str, Any], ...]:
-    text = resources.files("truerank.sources").joinpath(_FILE).read_text(encoding="utf-8")
+    text = resources.files("truerank.audits").joinpath(_FILE).read_text(encoding="utf-8")
     return tuple(json.loads(text)["benchmarks"])
 
 
