@@ -507,7 +507,11 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
         comment = cells[0].lstrip().startswith("#") and (len(cells) < width or not names)
         if comment and not (names == [] and len(cells) == width):
             left["comment"] += 1
-        elif not names and width > 1 and (count == 1 or _is_title(cells, count, usually[0][0], width)):
+        elif (
+            not names
+            and width > 1
+            and (count == 1 or _is_title(cells, count, usually[0][0], width, every[place + 1 :]))
+        ):
             left["line above the header/lines above the header"] += 1
         elif not names:
             names, heads = _of_two_headers([own for _, own in every[place : place + 3]])
@@ -530,10 +534,13 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
     return of_rows(path.name, path, rows, lines, (*remarks, *skipped))
 
 
-def _is_title(cells: Sequence[str], count: int, usually: int, width: int) -> bool:
+def _is_title(
+    cells: Sequence[str], count: int, usually: int, width: int, below: Sequence[tuple[int, list[str]]]
+) -> bool:
     """Whether a row above a header is a title, perhaps filled up to the width of the table by a spreadsheet."""
     leading = all(cell.strip() for cell in cells[:count])
-    padded = leading and (len(cells) > count or 2 * len(cells) <= width)
+    apart = len(cells) < width and not any(below[0][1] if below else ())
+    padded = leading and (len(cells) > count or 2 * len(cells) <= width or apart)
     return padded and count <= _TITLE and count < usually and not any(joined(cell) in QUESTION | ID for cell in cells)
 
 

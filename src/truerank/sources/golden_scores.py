@@ -101,9 +101,9 @@ def score_roles(
     check_rows(table, found, others, chosen)
     _check_numbers(table, numbers, asked="score" not in chosen)
     if "score" not in chosen:
+        _check_factors(table, numbers)
         if not any(remark.endswith(TURNED) for remark in table.remarks):
             _check_scores(table, numbers)
-        _check_factors(table, numbers)
     labels = _labels(numbers)
     if isinstance(table.where, Path) and len(numbers) == 1 and (found.measure or is_measure(numbers[0])):
         labels = {table.where.stem: numbers[0]}  # a file for each system
@@ -138,6 +138,9 @@ def _by_system(
 ) -> GoldenRoles:
     """The roles of scores in one column, with the system beside them."""
     if found.score is None and len(numbers) > 1 and "system" not in chosen and not any(map(measured, numbers)):
+        if not (found.question or found.identifier or found.repeat):
+            fault = f"a row for each '{found.system}', with {first_names(numbers, quoted=True)}: no scores of questions"
+            raise table.fault(fault, f"if these are tasks: truerank leaderboard {table.where}")
         fault = f"'{found.system}' names systems, or the runs of {first_names(numbers, quoted=True)}"
         choices = (f"score={'+'.join(numbers)},repeat={found.system}", *(f"score={name}" for name in numbers))
         raise table.two_readings(fault, choices)
