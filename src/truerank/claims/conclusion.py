@@ -70,6 +70,8 @@ def concluded(
         few = few or repaired.too_few(repaired.gaps)
     elif claim.base.effect != "stands":
         few = few or "Only the repair makes a lead"
+    elif any(answer.facts.get("only_without") for answer in answers):
+        few = few or "Only without what is missing there is a lead"
     if few:
         as_it_is = "as the files are, it" if nothing else "the difference"
         return conclusion("CANNOT TELL", f"{few}; {as_it_is} is {by}.", f"{few}.", (before,))

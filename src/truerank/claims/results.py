@@ -193,9 +193,8 @@ class Check(Result, shown_in="truerank.claims.page"):
         if claim is None or headline is None or headline.value is None:
             return f"The data of {self.test}"
         if self.conclusion.word == "CANNOT TELL":
-            unmended = self.repaired is None and self.conclusion.repairs
-            shown = "as the files are" if unmended else "not shown"
-            return f"{claim.system} against {claim.baseline}: {signed(headline.value)} {claim.measure}, {shown}"
+            unmended = ", as the files are" if self.repaired is None and self.conclusion.repairs else ""
+            return f"{claim.system} against {claim.baseline}: {signed(headline.value)} {claim.measure}{unmended}"
         better = "better" if headline.value >= 0 else "worse"
         return f"{claim.system} is {better} than {claim.baseline} by {abs(headline.value):.3f} {claim.measure}"
 

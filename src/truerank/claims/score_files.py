@@ -71,13 +71,10 @@ def missing_scores(claim: Claim) -> ClaimAnswer | None:
 
     zero = claim.estimate(filled(low, low), f"with {low:g} for missing scores")
     worst, best = (float(np.nanmean(filled(*ends))) for ends in ((low, high), (high, low)))
-    whose = [
-        f"{counted(count, claim.unit.removesuffix('s'))} without a score of {name}"
-        for name, count in counts.items()
-        if count
-    ]
+    whose = [f"{name} has no score for {counted(n, claim.unit[:-1])}" for name, n in counts.items() if n]
     said = f"{zero.label[0].upper()}{zero.label[1:]} the difference is {zero.figures()}"
-    text = f"{listed(whose)}: left out. {said}; any scores there would give {signed(worst)} to {signed(best)}."
+    ends = f"with the worst and the best scores there, {signed(worst)} and {signed(best)}"
+    text = f"{listed(whose)}: left out. {said}; {ends}."
     # Where both lack some by chance, zeros only add noise.
     chance = scipy.stats.binomtest(counts[claim.system], sum(counts.values())).pvalue
     one_sided = chance <= LUCK or not all(counts.values())
@@ -89,7 +86,7 @@ def missing_scores(claim: Claim) -> ClaimAnswer | None:
     weak = claim.base.effect == "stands" and bool(exceptions)
     return ClaimAnswer(
         "files", "FAULTS", text, claim.base.effect, f"{said}.",
-        settles=_GIVE, estimates=(zero,), remark=text,
+        settles=_GIVE, estimates=(zero,), remark=text, facts={"only_without": apart and (zero.value or 0.0) <= 0},
         exception=" and ".join(exceptions), plausible=weak,
     )  # fmt: skip
 
