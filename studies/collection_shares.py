@@ -29,7 +29,6 @@ from truerank import collection
 from truerank.audits.collection.results import CollectionAudit
 
 SHARES: Final = (0.01, 0.05, 0.10, 0.25, 0.50)
-_DOCUMENTS: Final = 3_000
 _ALL: Final = ("docs", "topics", "qrels")
 Text = tuple[str, str]
 
@@ -58,9 +57,11 @@ class Small:
         return [*dict.fromkeys(topic for (topic, _), grade in self.grades.items() if grade > 0)]
 
 
-def small(name: str, seed: int = 1) -> Small:
+def small(name: str, documents: int = 1_500, seed: int = 1) -> Small:
     """A collection whose texts are all different."""
-    source = read_abstracts(name.removesuffix("-titles"), SHARED / "collections" / name.removesuffix("-titles"), titles=True)
+    source = read_abstracts(
+        name.removesuffix("-titles"), SHARED / "collections" / name.removesuffix("-titles"), titles=True
+    )
     draw, seen, docs = random.Random(seed), set[str](), dict[str, Text]()
     for one, said in source.abstracts.items():
         text = (said.title, "") if name.endswith("-titles") else (said.title, " ".join(said.sentences))
@@ -71,7 +72,7 @@ def small(name: str, seed: int = 1) -> Small:
     needed = {doc for _, doc in relevant}
     others = [doc for doc in docs if doc not in needed]
     draw.shuffle(others)
-    kept = needed | {*others[: max(0, _DOCUMENTS - len(needed))]}
+    kept = needed | {*others[: max(0, documents - len(needed))]}
     docs = {doc: text for doc, text in docs.items() if doc in kept}
     highest = 1 if name == "cacm" else 3
     grades = {pair: draw.randint(1, highest) for pair in sorted(relevant)}
@@ -200,6 +201,10 @@ def _help() -> list[str]:
     return [str(text) for text in texts["texts"]]
 
 
+def _about_errors(text: Text, at: int, draw: random.Random) -> Text:
+    return "", " ".join([" ".join((text[0] or text[1]).split()[:6]), *draw.sample(_help(), 2)])
+
+
 Plant = Callable[[Small, float, random.Random], Small]
 #: By name, what plants it, and the kinds that name it.
 KINDS: Final[dict[str, tuple[Plant, tuple[str, ...]]]] = {
@@ -209,9 +214,9 @@ KINDS: Final[dict[str, tuple[Plant, tuple[str, ...]]]] = {
     "judgments of the topic before, a block": (_moved, ("shifted-judgments", "shuffled-judgments", "random-judgments")),
     "grades times ten": (_tenfold, ("off-scale-grade",)),
     "grades turned around in a share of the topics": (_turned, ("inverted-grades", "random-judgments", "swollen-topic")),
-    "documents in another script": (_texts(_foreign("ru")), ("foreign-script", "foreign-language")),
-    "documents in French": (_texts(_foreign("fr")), ("foreign-language", "foreign-words")),
-    "documents in Indonesian": (_texts(_foreign("id")), ("foreign-language", "foreign-words")),
+    "documents in another script": (_texts(_foreign("ru")), ("foreign-script", "several-scripts")),
+    "documents in French": (_texts(_foreign("fr")), ("foreign-language", "several-scripts")),
+    "documents in Indonesian": (_texts(_foreign("id")), ("foreign-language", "several-scripts")),
     "the same words below documents": (_texts(lambda text, at, draw: (text[0], f"{text[1]} {_FOOTER}")), ("boilerplate",)),
     "notices in place of texts": (_texts(lambda text, at, draw: ("", notices("report")[at % 5])), ("error-page",)),
     "texts cut in half": (_texts(_cut), ("cut-document",)),
@@ -223,7 +228,7 @@ KINDS: Final[dict[str, tuple[Plant, tuple[str, ...]]]] = {
     "title and text swapped": (_texts(_swapped), ("swapped-title",)),
     "texts of the next document, a block": (_off_by_one, ("displaced-text", "displaced-title")),
     "texts mixed up among documents": (_mixed, ("unrelated-judgments", "shuffled-judgments", "random-judgments")),
-    "innocent: texts about errors": (_texts(lambda text, at, draw: ("", " ".join(draw.sample(_help(), 2)))), ("error-page",)),
+    "innocent: texts about errors": (_texts(_about_errors), ("error-page",)),
 }  # fmt: skip
 
 
@@ -238,7 +243,9 @@ def rows(bases: dict[str, Small], only: list[str], seeds: int, folder: Path) -> 
     for name, (plant, right) in KINDS.items():
         if only and not any(part in name for part in only):
             continue
-        titled = {one: base for one, base in bases.items() if "swapped" not in name or any(all(t) for t in base.docs.values())}
+        titled = {
+            one: base for one, base in bases.items() if "swapped" not in name or any(all(t) for t in base.docs.values())
+        }
         cells = []
         for share in SHARES:
             found, alarms = 0, defaultdict[str, int](int)
@@ -268,9 +275,9 @@ def part(base: Small, topics: int, documents: int, seed: int) -> Small:
 def innocents(bases: dict[str, Small], folder: Path) -> Iterator[tuple[object, ...]]:
     """Parts of the collections; what is named in a first audit is left out, since real collections have faults."""
     for name, base in bases.items():
-        for topics, documents in ((6, 60), (12, 200), (20, 600), (30, 1_500), (40, 3_000)):
+        for topics, documents in ((6, 60), (8, 100), (12, 200), (20, 600), (30, 1_500), (48, 3_000)):
             given = part(base, topics, documents, topics)
-            named = given.audited(folder).instances.filter(kind="x") if False else given.audited(folder).instances
+            named = given.audited(folder).instances
             bad = {*named["doc_id"], *named["other"]} - {""}
             given = replace(given, docs={one: text for one, text in given.docs.items() if one not in bad},
                             grades={pair: grade for pair, grade in given.grades.items() if pair[1] not in bad})  # fmt: skip
@@ -287,7 +294,8 @@ def main() -> None:
     parser.add_argument("--innocents", action="store_true")
     given = parser.parse_args()
     require_shared()
-    bases = {name: small(name) for name in ("cacm", "vaswani", "cacm-titles")}
+    documents = 4_000 if given.innocents else 1_500
+    bases = {name: small(name, documents) for name in ("cacm", "vaswani", "cacm-titles")}
     with tempfile.TemporaryDirectory() as folder:
         if given.innocents:
             print(table(("collection", "topics", "documents", "word", "named"), [*innocents(bases, Path(folder))]))

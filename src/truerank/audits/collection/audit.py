@@ -17,7 +17,7 @@ from truerank.audits.benchmarks import recognised
 from truerank.audits.collection.displacement import Neighbours, displacement
 from truerank.audits.collection.documents import DocumentScan, DocumentTable
 from truerank.audits.collection.duplicates import CERTAIN, Answer, Duplicates, no_duplicates, representatives
-from truerank.audits.collection.echo import WordOverlap, shared_words
+from truerank.audits.collection.echo import WordOverlap, astray, shared_words
 from truerank.audits.collection.effects import CollectionChange, measured_effect, told_removal
 from truerank.audits.collection.fit import Fit, fit_instances, judgment_fit
 from truerank.audits.collection.floors import candidate_instances, floors, shared_candidates, tied_runs
@@ -301,7 +301,7 @@ def _audited(
     topics = None if parts.topics is None else read_topic_table(parts.topics)
     runs = ranked_runs(parts.run)[0]
     pairs = None if judgments is None else usable(judgments)[0]
-    wanted = any(choice.takes(kinds()[kind]) for kind in ("echo", "echo-above-people"))
+    wanted = any(choice.takes(kinds()[kind]) for kind in ("echo", "echo-above-people", "random-judgments"))
     overlap = _overlap(parts, topics, pairs, scoring.rel, options.seed) if wanted else None
     relevant = None if pairs is None or topics is None else pairs.filter(pl.col("relevance") >= scoring.rel)
     around = None if relevant is None else Neighbours(relevant, options.seed)
@@ -331,7 +331,7 @@ def _audited(
     repeats = None
     if echo is not None and topics is not None:
         repeats, repeated = shared_words(echo, len(topics.texts()), options.confidence)
-        low += repeated
+        low += [*repeated, *astray(echo)]
     job.progress.start("other judgments and versions")
     smaller, gone = _smaller(material, parts.previous)
     low += gone

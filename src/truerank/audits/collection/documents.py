@@ -12,7 +12,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, takewhile
+from itertools import chain
 from tempfile import SpooledTemporaryFile
 from typing import Any, Final
 
@@ -34,7 +34,6 @@ from truerank.audits.collection.texts import (
     placeholder,
     plain_words,
     script_of,
-    speaks_as_notice,
 )  # fmt: skip
 from truerank.audits.collection.topics import several_of
 from truerank.near_duplicates import Shingles, Sketches
@@ -53,9 +52,8 @@ _LOOKED_AT, _FEWEST_WORDS = 300, 20
 _UNLIKE, _FEWEST_TEXTS, _APART = 0.25, 50, 0.25
 #: Candidates that are remembered.
 _MOST: Final = 20_000
-#: Words that so many other notices begin or end with are shared; a text of so many words beside them is its own, if
-#: the last of them speak of nothing that notices speak of.
-_SHARED_BY, _OWN_WORDS, _END = 4, 5, 8
+#: A notice stands in place of so many documents; where such a share of it is signs, in place of one.
+_SHARED_BY, _ALONE = 3, 0.5
 #: The end of a sentence inside a text, and a word before it.
 _INNER: Final = re.compile(r"[.!?…。！？؟।]+[\"'”’»)\]]*\s")
 #: What ends a sentence in ASCII, beside a dot and a blank, and marks that are no dots.
@@ -256,29 +254,17 @@ def limits(lengths: Mapping[int, int]) -> dict[int, int]:
     return found
 
 
-def alone(notices: Iterable[Sequence[Any]]) -> list[Row]:
-    """Rows of notices, without those that have a text of its own behind, or before, the words that others share.
+def repeated(notices: Iterable[Sequence[Any]]) -> list[Row]:
+    """Rows of notices whose text others have too, but for numbers and addresses, or that say nothing beside it.
+
+    Other texts may be about errors.
 
     Args:
         notices: a row and its text each.
     """
-    kept = {at: (row, text.split()) for at, (row, text) in enumerate(notices)}
-    for way in (1, -1):
-        order = sorted(kept, key=lambda at: kept[at][1][::way])
-        words = [kept[at][1][::way] for at in order]
-        shared = [0] * len(words)
-        for first in range(len(words) - _SHARED_BY):
-            pairs = zip(words[first], words[first + _SHARED_BY], strict=False)
-            common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-            for at in range(first, first + _SHARED_BY + 1):
-                shared[at] = max(shared[at], common)
-        for at, said, common in zip(order, words, shared, strict=True):
-            rest, end = (" ".join(some[::way]) for some in (said[common:], said[common:][-_END:]))
-            # A notice that names the page says more of it behind the name; a title above a notice is no text.
-            least = max(_OWN_WORDS, common if way < 0 else 0)
-            if common and len(said) - common >= least and not notice(rest) and not speaks_as_notice(end):
-                del kept[at]
-    return [row for row, _ in kept.values()]
+    kept = [(row, text, " ".join(filter(str.isalpha, text.split()))) for row, text in notices]
+    often = Counter(form for *_, form in kept)
+    return [row for row, text, form in kept if often[form] >= _SHARED_BY or notice(text, share=_ALONE)]
 
 
 #: A document is short or long by comparison with the median, at these factors and these numbers of letters.
@@ -569,7 +555,7 @@ class DocumentScan:
         if self.lone_titles < _FEW_TITLES * self.sized:
             self.kinds["missing-body"] = [row for (row,) in self.titles]
             self.table.counts["missing-body"] = self.lone_titles
-        self.kinds["error-page"] = alone(self.notices)
+        self.kinds["error-page"] = repeated(self.notices)
         self.kinds["cut-document"] = self._cut()
         self.kinds["foreign-script"] = self._foreign()
         self.kinds["foreign-language"] = self._other_languages()
@@ -691,16 +677,16 @@ class DocumentScan:
                     words = ", ".join(f"'{word}'" for word in languages[at].keys[:3])
                     detail = f"words such as {words}, not '{languages[usual].keys[0]}'{told}: '{text[:60]}'"
                     rows[at].append({"doc_id": document.doc_id, "line": line, "detail": detail})
-        judged = several_of(relevant)
-        foreign -= judged
-        if several:
-            known, shares = self.table.counts.get("several-scripts", 0), {at: count[at] / self.sized for at in foreign}
-            self.table.counts["several-scripts"] = known + sum(count[at] for at in foreign)
+        # Languages of relevant documents are meant, or got among them unseen: they are told.
+        meant = foreign if several else foreign & several_of(relevant)
+        foreign = foreign - meant
+        if meant:
+            known, shares = self.table.counts.get("several-scripts", 0), {at: count[at] / self.sized for at in meant}
+            self.table.counts["several-scripts"] = known + sum(count[at] for at in meant)
             self.kinds["several-scripts"] = self.kinds.get("several-scripts", []) + [
-                {"detail": f"{share:.1%} of the documents have words such as {listed(languages[at].keys[:3])}"}
+                {"detail": f"{share:.1%} of the documents have words such as {listed(languages[at].keys[:3])}{told}"}
                 for at, share in sorted(shares.items())
             ]
-            return []
         self.table.counts["foreign-language"] = sum(count[at] for at in foreign)
         return [row for at in sorted(foreign) for row in rows[at]]
 

@@ -44,6 +44,10 @@ MEASURED: Final = ("share", "run", "reciprocal", "first", "echo")
 #: Above what people's questions have, this is one.
 _ABOVE: Final = 0.1
 _BLOCK: Final = 2_000
+#: Relevant documents that stand so few standard errors above the middle of all documents, by a topic's words, may be any
+#: documents; topics of which so many errors can be reached may show it. At most the third share of them does so in
+#: sound collections; more of them are a finding at a level, where the median of the others is so far above the middle.
+_ASTRAY, _REACHED, _USUALLY, _LEVEL, _FITTING = 1.0, 2.5, 0.04, 0.01, 4.0
 #: Topics of equal length are compared: the lower ends of classes, in content words.
 _LENGTHS: Final = (4, 5, 6, 7, 9, 12, 17, 25)
 
@@ -257,6 +261,37 @@ def shared_words(
         )
         kinds.append(replace(instances("echo-above-people", rows, len(by_topic)), here=here))
     return facts, kinds
+
+
+def astray(seen: WordOverlap) -> Iterator[Instances]:
+    """Topics whose relevant documents have no more of their words than any documents have, where others' have far more.
+
+    Random documents would be in the middle of all; that so many topics are near it is compared with sound collections.
+    """
+    below: dict[int, list[float]] = {}
+    for one in seen.relevant:
+        below.setdefault(one.topic, []).append(1 - (seen.place(one.topic, one.shared) - 0.5) / seen.documents)
+    above: dict[int, float] = {}
+    for topic, shares in below.items():
+        counts = seen._seen[topic]
+        middles = (np.cumsum(counts) - counts / 2) / seen.documents
+        error = math.sqrt(float(counts @ (middles - 0.5) ** 2) / seen.documents / len(shares))
+        if 0.5 >= _REACHED * error > 0:
+            above[topic] = (float(np.mean(shares)) - 0.5) / error
+    low = [topic for topic, errors in above.items() if errors < _ASTRAY]
+    others = [errors for errors in above.values() if errors >= _ASTRAY]
+    if len(above) < _TOPICS or not others or np.median(others) < _FITTING:
+        return
+    if low and scipy.special.bdtrc(len(low) - 1, len(above), _USUALLY) <= _LEVEL:
+        rows = [
+            {
+                "topic_id": seen.topics[topic],
+                "detail": f"{len(below[topic]):,d} relevant documents; on average {np.mean(below[topic]):.0%} of all "
+                "documents have fewer of its words, half by chance",
+            }
+            for topic in low
+        ]
+        yield instances("random-judgments", rows, len(above))
 
 
 def _interval(values: Floats, z: float) -> list[float]:

@@ -20,7 +20,8 @@ from truerank.text.identifiers import folded, what_differs
 
 #: A grade that so few judgments have, and that is more than twice the highest of the others, is off the scale.
 _RARE: Final = 0.005
-#: From one grade to the next, scales do not grow so many times; and at most this share of the judgments lies above.
+#: From one grade to the next, scales do not grow so many times (or from 1, 2, 3 to 10), if at most this share of the
+#: judgments lies above.
 _GAP, _FEW = 4, 0.2
 #: Topics with so many relevant documents in common, and such a share of them, look alike.
 _COMMON, _ALIKE = 3, 0.8
@@ -148,19 +149,24 @@ def _grades(frame: pl.DataFrame, rel: int, grades: Collection[int]) -> Iterator[
 
 
 def _outliers(counts: dict[int, int]) -> list[int]:
-    """Grades that very few judgments have and that are more than twice as high (or low) as all others.
+    """Grades beyond a gap in the scale that few judgments have: the wider the gap, the more may have them.
 
-    Where a scale has a gap, the grades above it may be more.
+    Two grades or more that are ten or a hundred times those of a scale without a gap are another scale: the fewer of
+    the two are named.
     """
     total = sum(counts.values())
     rare = {grade for grade, count in counts.items() if count <= max(1, _RARE * total)}
     usual = [grade for grade in counts if grade not in rare] or list(counts)
-    high, low = max(usual), min(usual)
-    odd = {grade for grade in rare if grade > 2 * max(high, 1) or grade < min(2 * low, -2)}
+    odd = {grade for grade in rare if grade > 2 * max(*usual, 1) or grade < min(2 * min(usual), -2)}
     positive = sorted(grade for grade in counts if grade > 0)
-    for one, next_one in pairwise(positive):
-        above = [grade for grade in positive if grade >= next_one]
-        if next_one > _GAP * one and sum(counts[grade] for grade in above) <= _FEW * total:
+    for place, (one, next_one) in enumerate(pairwise(positive), start=1):
+        below, above = positive[:place], positive[place:]
+        scale = below == [*range(1, place + 1)] and next_one > 2 * one
+        times = scale and any({*above} <= {factor * grade for grade in below} for factor in (10, 100))
+        fewer = min(above, below, key=lambda some: sum(counts[grade] for grade in some))
+        if times and len(above) > 1:
+            odd.update(fewer)
+        elif (times or next_one > _GAP * one) and sum(counts[grade] for grade in above) <= _FEW * total:
             odd.update(above)
     return sorted(odd)
 

@@ -104,11 +104,12 @@ def placeholder(text: str) -> bool:
     return plain in _PLACEHOLDERS or _LOREM.match(plain) is not None
 
 
-def notice(text: str, *, titled: bool = False) -> str:
+def notice(text: str, *, titled: bool = False, share: float = _SHARE) -> str:
     """The kind of notice that stands in place of a text, such as an error page; empty where it is none.
 
     Args:
         titled: whether it begins with a title, which ends with no mark.
+        share: how much of it is signs, at least.
     """
     # Here: topics have no notices, and without documents an audit need not load what finds them.
     from truerank.text.page_faults import notice_of
@@ -123,16 +124,9 @@ def notice(text: str, *, titled: bool = False) -> str:
     lone = titled + len(marks) + bool(rest) < 2 and not found.addressed
     # Manuals have numbers such as those of errors.
     numbered = sum(not sign.rstrip(".").isdecimal() for sign in found.signs) < _SIGNS
-    if asks or found.share_of_all < (_SHARE_OF_TITLE if lone or numbered else _SHARE):
+    if asks or found.share_of_all < (_SHARE_OF_TITLE if lone or numbered else share):
         return ""
     return f"{found.kind}: {', '.join(found.signs[:4])}"
-
-
-def speaks_as_notice(text: str) -> bool:
-    """Whether a text speaks to the reader, or of anything that notices speak of."""
-    from truerank.text.page_faults import speaks_as_notice as speaks
-
-    return speaks(text)
 
 
 @functools.lru_cache(maxsize=1 << 14)
