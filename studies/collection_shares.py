@@ -67,7 +67,7 @@ def small(name: str, documents: int = 1_500, seed: int = 1) -> Small:
         text = (said.title, "") if name.endswith("-titles") else (said.title, " ".join(said.sentences))
         if (form := " ".join(text).casefold().strip()) not in seen and len(form) > 20:
             seen.add(form)
-            docs[one] = ("", text[0]) if name.endswith("-titles") or name == "vaswani" and not text[1] else text
+            docs[one] = ("", text[0]) if name.endswith("-titles") or (name == "vaswani" and not text[1]) else text
     relevant = [(topic, doc) for doc, topics in source.relevant.items() if doc in docs for topic in topics]
     needed = {doc for _, doc in relevant}
     others = [doc for doc in docs if doc not in needed]
@@ -206,18 +206,19 @@ def _about_errors(text: Text, at: int, draw: random.Random) -> Text:
 
 
 Plant = Callable[[Small, float, random.Random], Small]
+_MISJUDGED: Final = ("shifted-judgments", "shuffled-judgments", "unrelated-judgments", "random-judgments")
 #: By name, what plants it, and the kinds that name it.
 KINDS: Final[dict[str, tuple[Plant, tuple[str, ...]]]] = {
-    "random judgments in a share of the topics": (_random_topics, ("shuffled-judgments", "unrelated-judgments", "random-judgments")),
-    "random judgments, scattered": (_random_judgments, ("shuffled-judgments", "unrelated-judgments", "random-judgments")),
-    "judgments exchanged between topics": (_exchanged, ("shifted-judgments", "shuffled-judgments", "random-judgments")),
-    "judgments of the topic before, a block": (_moved, ("shifted-judgments", "shuffled-judgments", "random-judgments")),
+    "random judgments in a share of the topics": (_random_topics, _MISJUDGED),
+    "random judgments, scattered": (_random_judgments, _MISJUDGED),
+    "judgments exchanged between topics": (_exchanged, _MISJUDGED),
+    "judgments of the topic before, a block": (_moved, _MISJUDGED),
     "grades times ten": (_tenfold, ("off-scale-grade",)),
-    "grades turned around in a share of the topics": (_turned, ("inverted-grades", "random-judgments", "swollen-topic")),
+    "grades turned around in a share of the topics": (_turned, ("inverted-grades", *_MISJUDGED)),
     "documents in another script": (_texts(_foreign("ru")), ("foreign-script", "several-scripts")),
     "documents in French": (_texts(_foreign("fr")), ("foreign-language", "several-scripts")),
     "documents in Indonesian": (_texts(_foreign("id")), ("foreign-language", "several-scripts")),
-    "the same words below documents": (_texts(lambda text, at, draw: (text[0], f"{text[1]} {_FOOTER}")), ("boilerplate",)),
+    "the same words below texts": (_texts(lambda text, at, draw: (text[0], f"{text[1]} {_FOOTER}")), ("boilerplate",)),
     "notices in place of texts": (_texts(lambda text, at, draw: ("", notices("report")[at % 5])), ("error-page",)),
     "texts cut in half": (_texts(_cut), ("cut-document",)),
     "texts cut at 120 letters": (_texts(lambda text, at, draw: (text[0], text[1][:120])), ("cut-document",)),
@@ -225,9 +226,9 @@ KINDS: Final[dict[str, tuple[Plant, tuple[str, ...]]]] = {
     "bodies lost": (_texts(lambda text, at, draw: (text[0] or text[1][:30], "")), ("missing-body",)),
     "copies": (_copied, ("exact-duplicate",)),
     "copies without one word": (_nearly_copied, ("near-duplicate", "contained-document")),
-    "title and text swapped": (_texts(_swapped), ("swapped-title",)),
+    "title and text swapped": (_texts(_swapped), ("unrelated-title", "displaced-title")),
     "texts of the next document, a block": (_off_by_one, ("displaced-text", "displaced-title")),
-    "texts mixed up among documents": (_mixed, ("unrelated-judgments", "shuffled-judgments", "random-judgments")),
+    "texts mixed up among documents": (_mixed, ("displaced-text", *_MISJUDGED)),
     "innocent: texts about errors": (_texts(_about_errors), ("error-page",)),
 }  # fmt: skip
 
@@ -278,9 +279,12 @@ def innocents(bases: dict[str, Small], folder: Path) -> Iterator[tuple[object, .
         for topics, documents in ((6, 60), (8, 100), (12, 200), (20, 600), (30, 1_500), (48, 3_000)):
             given = part(base, topics, documents, topics)
             named = given.audited(folder).instances
-            bad = {*named["doc_id"], *named["other"]} - {""}
-            given = replace(given, docs={one: text for one, text in given.docs.items() if one not in bad},
-                            grades={pair: grade for pair, grade in given.grades.items() if pair[1] not in bad})  # fmt: skip
+            bad = {*named["doc_id"], *named["other"]}
+            docs = {one: text for one, text in given.docs.items() if one not in bad}
+            grades = {pair: grade for pair, grade in given.grades.items() if pair[1] in docs}
+            left = {topic for (topic, _), grade in grades.items() if grade > 0}
+            grades = {pair: grade for pair, grade in grades.items() if pair[0] in left}
+            given = Small(docs, {one: given.topics[one] for one in given.topics if one in left}, grades)
             found = given.audited(folder)
             told = [f"{one.kind.name} {one.count}" for one in found.findings if one.kind.severity != "note"]
             yield name, topics, len(given.docs), found.verdicts[0].word, ", ".join(told)

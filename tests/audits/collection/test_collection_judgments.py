@@ -89,6 +89,25 @@ def test_a_usual_scale_is_not_off_scale(tmp_path: Path) -> None:
     assert "off-scale-grade" not in _kinds(collection.audit(qrels=_qrels(tmp_path / "a.qrels", rows)))
 
 
+@pytest.mark.parametrize(
+    ("grades", "odd"),
+    [
+        ([0] * 50 + [1, 2, 3] * 30 + [10, 20] * 5, 10),
+        ([0] * 50 + [1, 2, 3] * 30 + [100, 200, 300] * 29, 87),  # as many nearly as those of the scale
+        ([0] * 80 + [1] * 30 + [10] * 6, 6),
+        ([0] * 80 + [1, 2, 3] * 10 + [10] * 6, 6),
+        ([0] * 80 + [10, 20, 30] * 10, 0),  # a scale of tens
+        ([0] * 80 + [1, 3, 10] * 10, 0),  # a gain for each grade
+        ([0] * 20 + [1] * 30 + [10] * 30, 0),  # two grades that many have
+        ([*range(1, 11)] * 10, 0),
+    ],
+)
+def test_grades_of_another_scale_are_named(tmp_path: Path, grades: list[int], odd: int) -> None:
+    rows = [f"{n % 7} 0 d{n} {grade}" for n, grade in enumerate(grades)]
+    found = collection.audit(qrels=_qrels(tmp_path / "a.qrels", rows))
+    assert len(found.rows("off-scale-grade")) == odd
+
+
 def test_topics_that_look_alike_and_hubs(tmp_path: Path) -> None:
     rows = [f"{t} 0 d{t}-{d} 1" for t in range(20) for d in range(5)]
     rows += [f"copy 0 d3-{d} 1" for d in range(5)] + [f"part 0 d4-{d} 1" for d in range(2)]
@@ -248,7 +267,9 @@ def test_verdicts_claim_no_more_than_was_looked_at(tmp_path: Path) -> None:
     topics.write_text("1\tripening of fruit\n2\tnavigation in darkness\n")
     whole = collection.audit(qrels=sound, docs=str(docs), topics=str(topics))
     assert [verdict.word for verdict in whole.verdicts] == ["SOUND"] * 5
-    assert "says nothing of whether the grades are right" in whole.verdicts[0].sentence
+    # Two topics are too few to say anything of wrong judgments.
+    assert "wrong judgments, of which so few topics" in whole.verdicts[0].sentence
+    assert ["Not seen would be: " in verdict.sentence for verdict in whole.verdicts] == [True, True, True, False, False]
 
 
 def test_every_kind_is_described() -> None:

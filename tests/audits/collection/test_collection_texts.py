@@ -123,6 +123,21 @@ def test_a_notice_beside_a_text_is_not_in_its_place(tmp_path: Path, said: Callab
     assert len(looked_through(docs(tmp_path / "docs.jsonl", records)).found["error-page"]) == notices
 
 
+def test_pages_about_errors_are_no_notices(tmp_path: Path) -> None:
+    about = [
+        "The requested URL was not found is written by Apache itself. It never reaches our code: look at the rules.",
+        "Customers report that they are asked to log in again after an hour. Raise the lifetime of the session.",
+        "What does error 401 Unauthorized mean? The request had no valid token. Create a new token under Account.",
+    ]
+    gone = "Please log in to read this article. The meadows of the lower valley flood in March. Number"
+    pages = [(f"help{at}", said) for at, said in enumerate(about)]
+    assert all(notice(said) for said in (*about, gone))
+    pages += [(f"gone{at}", f"{gone} {at}.") for at in range(3)] + [("alone", "404 Not Found. Page not found.")]
+    records = pages + [(f"d{at}", text(at)) for at in range(60)]
+    named = looked_through(docs(tmp_path / "docs.jsonl", records)).found["error-page"]
+    assert [row["doc_id"] for row in named] == ["gone0", "gone1", "gone2", "alone"]
+
+
 def test_a_few_letters_of_the_usual_script_make_no_usual_text(tmp_path: Path) -> None:
     said = "Радиосвязь на коротких волнах зависит от состояния ионосферы и времени суток"
     foreign = [("r1", f"{said} (IBM 360)"), ("r2", said), ("mixed", f"{text(1, 12)} {said[:70]}")]

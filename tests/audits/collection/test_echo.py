@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from truerank.audits import collection
-from truerank.audits.collection.echo import WordOverlap, longest_run, shared_words
+from truerank.audits.collection.echo import WordOverlap, astray, longest_run, shared_words
 from truerank.records import Document
 
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("ab", "ek", "im", "ol", "ur")]
@@ -141,3 +141,31 @@ def test_the_audit_shows_echoes(tmp_path: Path) -> None:
     assert {"COLL19", "COLL20"} <= {one.kind.code for one in found.findings}
     assert "Topics and the words of documents" in (tmp_path / "out" / "report.html").read_text()
     assert found.facts["echo"]["asked"]["questions"] == 60
+
+
+def judged(wrong: int, topics: int = 40, of_topic: int = 8) -> tuple[WordOverlap, set[str]]:
+    """Topics of six words, documents that have half of these; some topics with random documents judged relevant."""
+    draw, words = random.Random(8), vocabulary(1_500)
+    asked = {f"q{at}": draw.sample(words, 6) for at in range(topics)}
+    texts, relevant = dict[str, str](), dict[str, list[str]]()
+    for topic, own in asked.items():
+        relevant[topic] = [f"{topic}-{at}" for at in range(of_topic)]
+        texts |= {one: " ".join([*draw.sample(own, 3), *draw.sample(words, 40)]) for one in relevant[topic]}
+    texts |= {f"other{at}": " ".join(draw.sample(words, 40)) for at in range(600)}
+    moved = draw.sample([*asked], wrong)
+    relevant |= {topic: draw.sample([*texts], of_topic) for topic in moved}
+    seen = WordOverlap({topic: " ".join(own) for topic, own in asked.items()}, relevant)
+    return seen.read(Document(one, body=text) for one, text in texts.items()), {*moved}
+
+
+@pytest.mark.parametrize(("wrong", "named"), [(0, False), (1, False), (10, True), (20, True)])
+def test_topics_with_random_judgments_are_named_where_they_are_many(wrong: int, named: bool) -> None:
+    seen, moved = judged(wrong)
+    found = astray(seen)
+    assert found is not None and found.of == 40 and bool(found.count) is named
+    assert {*found.rows["topic_id"]} <= moved and found.count >= wrong * named / 2
+
+
+@pytest.mark.parametrize(("topics", "of_topic"), [(9, 8), (40, 1)])
+def test_few_topics_or_relevant_documents_say_nothing_of_judgments(topics: int, of_topic: int) -> None:
+    assert astray(judged(topics // 3, topics, of_topic)[0]) is None

@@ -89,6 +89,9 @@ def test_topics_or_relevant_documents_in_both_languages_are_meant(tmp_path: Path
     asked = _audit(tmp_path, texts, [*topics[:35], *(second.said(7) for _ in range(5))])
     judged = _audit(tmp_path, texts, topics, [f"q{at} 0 d{place} 1" for at in range(40) for place in (at, 300 + at)])
     assert asked.finding("foreign-language") is None and judged.finding("foreign-language") is None
+    # Nobody asks in it, though it was judged relevant: that is told.
+    told = judged.finding("several-scripts")
+    assert told is not None and told.count >= 0.9 * others and asked.finding("several-scripts") is None
 
 
 def _name(tongue: Tongue, first: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from truerank.audits.benchmarks import recognised
+from truerank.audits.collection.crossings import FEWEST
 from truerank.audits.collection.displacement import Neighbours, displacement
 from truerank.audits.collection.documents import DocumentScan, DocumentTable
 from truerank.audits.collection.duplicates import CERTAIN, Answer, Duplicates, no_duplicates, representatives
@@ -328,16 +329,15 @@ def _audited(
         found += [one for one in contradicted.instances() if one.count]
     job.progress.start("scores")
     facts, low = _facts(material, found)
-    repeats = None
+    repeats = strayed = None
     if echo is not None and topics is not None:
         repeats, repeated = shared_words(echo, len(topics.texts()), options.confidence)
-        low += [*repeated, *astray(echo)]
+        strayed = astray(echo)
+        low += [*repeated, *filter(None, [strayed])]
     job.progress.start("other judgments and versions")
     smaller, gone = _smaller(material, parts.previous)
-    low += gone
     noise, wrong = _noise(material, parts)
-    low += wrong
-    found += [one for one in low if one.count]
+    found += [one for one in (*low, *gone, *wrong) if one.count]
     found = [one for one in found if choice.takes(kinds()[one.kind])]
     job.progress.start("findings")
     findings = _findings(found, pairs, scoring.rel, choice)
@@ -349,7 +349,7 @@ def _audited(
     columns = list(INSTANCE_SCHEMA)
     rows = pl.concat([pl.DataFrame(schema=INSTANCE_SCHEMA), *(frame.select(columns) for frame in frames)])
     return CollectionAudit(
-        verdicts=verdicts(findings, parts.given, choice),
+        verdicts=verdicts(findings, parts.given, choice, _unasked(strayed, around)),
         findings=findings,
         instances=rows,
         pairs=duplicates.answered,
@@ -368,6 +368,12 @@ def _audited(
         items=_items(material, rows),
         suspects="" if contradicted is None else contradicted.run(),
     )
+
+
+def _unasked(strayed: Instances | None, around: Neighbours | None) -> set[str]:
+    """The kinds of which so few topics show nothing."""
+    few = around is None or around.relevant["topic_id"].n_unique() < FEWEST
+    return {*["random-judgments"] * (strayed is None), *["displaced-text"] * few}
 
 
 def _upright(

@@ -678,7 +678,8 @@ class DocumentScan:
                     detail = f"words such as {words}, not '{languages[usual].keys[0]}'{told}: '{text[:60]}'"
                     rows[at].append({"doc_id": document.doc_id, "line": line, "detail": detail})
         # Languages of relevant documents are meant, or got among them unseen: they are told.
-        meant = foreign if several else foreign & several_of(relevant)
+        judged = several_of(relevant)
+        meant = foreign if several else foreign & judged
         foreign = foreign - meant
         if meant:
             known, shares = self.table.counts.get("several-scripts", 0), {at: count[at] / self.sized for at in meant}

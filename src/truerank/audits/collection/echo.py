@@ -44,9 +44,9 @@ MEASURED: Final = ("share", "run", "reciprocal", "first", "echo")
 #: Above what people's questions have, this is one.
 _ABOVE: Final = 0.1
 _BLOCK: Final = 2_000
-#: Relevant documents that stand so few standard errors above the middle of all documents, by a topic's words, may be any
-#: documents; topics of which so many errors can be reached may show it. At most the third share of them does so in
-#: sound collections; more of them are a finding at a level, where the median of the others is so far above the middle.
+#: Relevant documents that stand so few standard errors above the middle of all documents, by a topic's words, may be
+#: any documents; topics of which so many errors can be reached may show it. At most the third share of them does so in
+#: sound collections; more are a finding at a level, where the median of the others is so far above the middle.
 _ASTRAY, _REACHED, _USUALLY, _LEVEL, _FITTING = 1.0, 2.5, 0.04, 0.01, 4.0
 #: Topics of equal length are compared: the lower ends of classes, in content words.
 _LENGTHS: Final = (4, 5, 6, 7, 9, 12, 17, 25)
@@ -263,10 +263,11 @@ def shared_words(
     return facts, kinds
 
 
-def astray(seen: WordOverlap) -> Iterator[Instances]:
+def astray(seen: WordOverlap) -> Instances | None:
     """Topics whose relevant documents have no more of their words than any documents have, where others' have far more.
 
     Random documents would be in the middle of all; that so many topics are near it is compared with sound collections.
+    None where too few topics have words and relevant documents enough, or where words find too little.
     """
     below: dict[int, list[float]] = {}
     for one in seen.relevant:
@@ -281,17 +282,18 @@ def astray(seen: WordOverlap) -> Iterator[Instances]:
     low = [topic for topic, errors in above.items() if errors < _ASTRAY]
     others = [errors for errors in above.values() if errors >= _ASTRAY]
     if len(above) < _TOPICS or not others or np.median(others) < _FITTING:
-        return
-    if low and scipy.special.bdtrc(len(low) - 1, len(above), _USUALLY) <= _LEVEL:
-        rows = [
-            {
-                "topic_id": seen.topics[topic],
-                "detail": f"{len(below[topic]):,d} relevant documents; on average {np.mean(below[topic]):.0%} of all "
-                "documents have fewer of its words, half by chance",
-            }
-            for topic in low
-        ]
-        yield instances("random-judgments", rows, len(above))
+        return None
+    if scipy.special.bdtrc(len(low) - 1, len(above), _USUALLY) > _LEVEL:
+        low = []
+    rows = [
+        {
+            "topic_id": seen.topics[topic],
+            "detail": f"{len(below[topic]):,d} relevant documents; on average {np.mean(below[topic]):.0%} of all "
+            "documents have fewer of its words, half by chance",
+        }
+        for topic in low
+    ]
+    return instances("random-judgments", rows, len(above))
 
 
 def _interval(values: Floats, z: float) -> list[float]:

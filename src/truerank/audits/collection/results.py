@@ -30,12 +30,15 @@ class Kind(Rule):
         needs: the inputs without which nobody can look for it.
         noun: what is counted, singular and plural.
         instead: other inputs that serve as well; empty for none.
+        unseen: what of it would not be found, where it was looked for, and where too little was given to look for it;
+            empty for nothing that was measured. `studies/collection_shares.py` measures it.
     """
 
     part: Part
     needs: tuple[str, ...]
     noun: tuple[str, str]
     instead: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
 
     def serves(self, given: Collection[str]) -> bool:
         """Whether these inputs are enough to look for it."""

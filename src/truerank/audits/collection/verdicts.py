@@ -17,27 +17,35 @@ from truerank.text.printable import listed
 #: Which input a part is; what stands together needs two of them.
 _INPUT: Final = {"judgments": "qrels", "documents": "docs", "topics": "topics"}
 _AUDITED: Final[tuple[Part, ...]] = ("judgments", "documents", "topics", "together")
-_BLIND: Final = "That says nothing of whether the grades are right."
 _NAMED: Final = 3
 #: A kind of fault that touches a smaller share of what it could touch makes no whole faulty.
 _FEW: Final = 0.05
 
 
 def verdicts(
-    findings: Sequence[CollectionFinding], given: Collection[str], choice: RuleChoice = RuleChoice()
+    findings: Sequence[CollectionFinding],
+    given: Collection[str],
+    choice: RuleChoice = RuleChoice(),
+    unasked: Collection[str] = (),
 ) -> tuple[Verdict, ...]:
     """The verdict on the whole, then on each part that was given.
 
     A part is FAULTY where the data, or people, show a fault; FAULTY IN PART where no kind of fault touches so much as a
     twentieth of what it could touch; UNKNOWN where somebody has to look at something, or where something could not be
-    looked for; SOUND otherwise. What is accepted does not count, and is named.
+    looked for; SOUND otherwise, with what nobody would have seen. What is accepted does not count, and is named.
+
+    Args:
+        findings: what was found.
+        given: the inputs.
+        choice: which kinds count.
+        unasked: kinds of which the inputs show too little.
     """
     several = len(set(_INPUT.values()) & set(given)) > 1
     there = [part for part in _AUDITED if (several if part == "together" else _INPUT[part] in given)]
     accepted = [one for one in findings if one.accepted]
     counted = [one for one in findings if not one.accepted]
-    parts = tuple(_part(part, counted, given, choice) for part in there)
-    every = (_whole(parts, counted, given, choice), *parts)
+    parts = tuple(_part(part, counted, given, choice, unasked) for part in there)
+    every = (_whole(parts, counted, given, choice, unasked), *parts)
     remarks = [every[0].rests_on]
     if accepted:
         named = [f"{one.kind.title} ({one.kind.code}, {one.counted}: {one.accepted})" for one in accepted]
@@ -47,7 +55,13 @@ def verdicts(
     return (replace(every[0], rests_on=" ".join(filter(None, remarks))), *parts)
 
 
-def _part(part: Part, findings: Sequence[CollectionFinding], given: Collection[str], choice: RuleChoice) -> Verdict:
+def _part(
+    part: Part,
+    findings: Sequence[CollectionFinding],
+    given: Collection[str],
+    choice: RuleChoice,
+    unasked: Collection[str],
+) -> Verdict:
     own = [one for one in findings if one.kind.part == part]
     faults = [one for one in own if one.kind.severity == "fault"]
     doubts = _by_share([one for one in own if one.kind.severity == "doubt"])
@@ -76,12 +90,22 @@ def _part(part: Part, findings: Sequence[CollectionFinding], given: Collection[s
         return Verdict("UNKNOWN", "Nothing was looked for: --select and --ignore leave out every kind.", subject=part)
     if not_looked:
         return Verdict("UNKNOWN", "No fault in what could be looked at, which is not all.", checked, settle, part)
-    blind = f" {_BLIND}" if part in ("judgments", "together") else ""
-    return Verdict("SOUND", f"None of {len(looked)} kinds of fault was found.{blind}", checked, subject=part)
+    reason = f"None of {len(looked)} kinds of fault was found.{_unseen(looked, unasked)}"
+    return Verdict("SOUND", reason, checked, subject=part)
+
+
+def _unseen(looked: Sequence[Kind], unasked: Collection[str]) -> str:
+    """A sentence on what would not have been found."""
+    named = [kind.unseen[kind.name in unasked] for kind in looked if kind.unseen]
+    return f" Not seen would be: {'; '.join(named)}." if named else ""
 
 
 def _whole(
-    parts: Sequence[Verdict], findings: Sequence[CollectionFinding], given: Collection[str], choice: RuleChoice
+    parts: Sequence[Verdict],
+    findings: Sequence[CollectionFinding],
+    given: Collection[str],
+    choice: RuleChoice,
+    unasked: Collection[str],
 ) -> Verdict:
     few, faulty, open_ones = (
         [verdict.subject for verdict in parts if verdict.word == word]
@@ -101,9 +125,9 @@ def _whole(
         reason = f"No certain fault, but {_words(open_ones)} open." if open_ones else "Not all parts were given."
         settle = f"Give {', '.join(f'--{name}' for name in lacking)}." if lacking else ""
         return Verdict("UNKNOWN", reason, remark, settle, "collection")
-    count = sum(len(_looked_for(part, given, choice)[0]) for part in _AUDITED)
-    sentence = f"None of {count} kinds of fault was found in documents, topics and judgments. {_BLIND}"
-    return Verdict("SOUND", sentence, subject="collection")
+    looked = [kind for part in _AUDITED for kind in _looked_for(part, given, choice)[0]]
+    sentence = f"None of {len(looked)} kinds of fault was found in documents, topics and judgments."
+    return Verdict("SOUND", f"{sentence}{_unseen(looked, unasked)}", subject="collection")
 
 
 def looked_for(given: Collection[str], choice: RuleChoice = RuleChoice()) -> dict[str, dict[str, str]]:
