@@ -38,10 +38,10 @@ def questions(docs: dict[str, str], *, copied: int, own: int, seed: int = 4) -> 
     return found
 
 
-def audited(docs: dict[str, str], topics: dict[str, str], asked: list[str] | None = None):
+def audited(docs: dict[str, str], topics: dict[str, str]):
     relevant = {topic: [topic[1:]] for topic in topics}
     documents = (Document(one, body=text) for one, text in docs.items())
-    return shared_words(WordOverlap.of(topics, relevant, asked or [], 0).read(documents), len(topics))
+    return shared_words(WordOverlap(topics, relevant).read(documents))
 
 
 def test_shares_and_places_are_those_of_plain_loops() -> None:
@@ -60,7 +60,6 @@ def test_shares_and_places_are_those_of_plain_loops() -> None:
         ahead, equal = sum(each > own for each in counts), sum(each == own for each in counts)
         assert (one.shared, seen.place(one.topic, own)) == (own, ahead + (equal + 1) / 2)
         assert seen.share(one.topic) == pytest.approx(np.mean(counts) / len(content[topic]))
-        assert seen.nearest[one.topic] == max(counts)
 
 
 @pytest.mark.parametrize(
@@ -104,21 +103,6 @@ def test_copied_questions_are_told_and_others_are_not() -> None:
     assert facts is not None and facts["echo"][0] == 0 and not found
 
 
-def test_questions_of_people_are_the_measure_where_they_are_given() -> None:
-    docs = documents()
-    asked = list(questions(docs, copied=3, own=4, seed=9).values())
-    facts, found = audited(docs, questions(docs, copied=3, own=4), asked)
-    assert facts is not None
-    low, high = facts["asked"]["difference"][1:]
-    assert low < 0 < high and not found
-    _, found = audited(docs, questions(docs, copied=6, own=1), asked)
-    assert [one.kind for one in found] == ["echo", "echo-above-people"]
-    topics = questions(docs, copied=6, own=1)
-    facts, found = audited(docs, topics, [*topics.values(), *asked[:5]])
-    assert facts is not None
-    assert (facts["asked"], facts["questions"], [one.kind for one in found]) == (None, 5, ["echo"])
-
-
 def test_too_few_topics_or_words_show_nothing() -> None:
     docs = documents()
     assert audited(docs, dict(list(questions(docs, copied=6, own=1).items())[:9])) == (None, [])
@@ -132,15 +116,12 @@ def test_the_audit_shows_echoes(tmp_path: Path) -> None:
     for name, texts in (("docs", docs), ("topics", topics)):
         rows = (json.dumps({"_id": one, "text": text}) + "\n" for one, text in texts.items())
         (tmp_path / f"{name}.jsonl").write_text("".join(rows))
-    log = questions(docs, copied=2, own=5, seed=8).values()
-    (tmp_path / "log.tsv").write_text("".join(f"l{at}\t{text}\n" for at, text in enumerate(log)))
     found = collection.audit(
-        docs=str(tmp_path / "docs.jsonl"), topics=str(tmp_path / "topics.jsonl"), asked=str(tmp_path / "log.tsv"),
+        docs=str(tmp_path / "docs.jsonl"), topics=str(tmp_path / "topics.jsonl"),
         qrels={topic: {topic[1:]: 1} for topic in topics}, out=tmp_path / "out",
     )  # fmt: skip
-    assert {"COLL19", "COLL20"} <= {one.kind.code for one in found.findings}
+    assert "COLL19" in {one.kind.code for one in found.findings}
     assert "Topics and the words of documents" in (tmp_path / "out" / "report.html").read_text()
-    assert found.facts["echo"]["asked"]["questions"] == 60
 
 
 def judged(wrong: int, topics: int = 40, of_topic: int = 8) -> tuple[WordOverlap, set[str]]:

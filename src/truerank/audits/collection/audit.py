@@ -65,9 +65,7 @@ from truerank.near_duplicates.shingles import Shingles
 from truerank.options import Columns, Flag, Labels, Out, Resampling, Scoring, Workers, command
 from truerank.records import Document
 from truerank.sources.documents import open_documents
-from truerank.sources.grammar import parse
 from truerank.sources.inputs import inputs_of
-from truerank.sources.queries import open_queries
 from truerank.work.engines import LocalEngine, open_engine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
@@ -237,7 +235,7 @@ def audit(
             return found if files is None else found.read_from(files.readings)
     inputs = inputs_of(
         table=files and files.paths, qrels=parts.qrels, docs=parts.docs, topics=parts.topics, train=parts.train,
-        asked=parts.asked, previous=parts.previous,
+        previous=parts.previous,
         judged_again=parts.judged_again or None,
         previous_qrels=parts.previous_qrels,
         run=list(named_runs(parts.run).values()) if "run" in parts.given else None, labels=judged.labels,
@@ -302,8 +300,8 @@ def _audited(
     topics = None if parts.topics is None else read_topic_table(parts.topics)
     runs = ranked_runs(parts.run)[0]
     pairs = None if judgments is None else usable(judgments)[0]
-    wanted = any(choice.takes(kinds()[kind]) for kind in ("echo", "echo-above-people", "random-judgments"))
-    overlap = _overlap(parts, topics, pairs, scoring.rel, options.seed) if wanted else None
+    wanted = any(choice.takes(kinds()[kind]) for kind in ("echo", "random-judgments"))
+    overlap = _overlap(parts, topics, pairs, scoring.rel) if wanted else None
     relevant = None if pairs is None or topics is None else pairs.filter(pl.col("relevance") >= scoring.rel)
     around = None if relevant is None else Neighbours(relevant, options.seed)
     documents, duplicates, echo = None, no_duplicates(), None
@@ -330,8 +328,8 @@ def _audited(
     job.progress.start("scores")
     facts, low = _facts(material, found)
     repeats = strayed = None
-    if echo is not None and topics is not None:
-        repeats, repeated = shared_words(echo, len(topics.texts()), options.confidence)
+    if echo is not None:
+        repeats, repeated = shared_words(echo, options.confidence)
         strayed = astray(echo)
         low += [*repeated, *filter(None, [strayed])]
     job.progress.start("other judgments and versions")
@@ -438,14 +436,13 @@ def _fit(material: _Material, found: Sequence[Instances]) -> Fit | None:
 
 
 def _overlap(
-    parts: Parts, topics: TopicTable | None, pairs: pl.DataFrame | None, rel: int, seed: int
+    parts: Parts, topics: TopicTable | None, pairs: pl.DataFrame | None, rel: int
 ) -> Callable[[], WordOverlap] | None:
     """Makes what counts the words that topics have in common with documents; None where there is nothing to count."""
     if topics is None or pairs is None or parts.docs is None:
         return None
     relevant = pairs.filter(pl.col("relevance") >= rel).group_by("topic_id").agg("doc_id")
-    questions = [] if parts.asked is None else [one.text for one in open_queries(parse(parts.asked))]
-    return partial(WordOverlap.of, topics.texts(), dict(relevant.iter_rows()), questions, seed)
+    return partial(WordOverlap, topics.texts(), dict(relevant.iter_rows()))
 
 
 def _read(

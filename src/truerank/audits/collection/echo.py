@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import scipy
 
-from truerank.arrays import Floats, Ints
+from truerank.arrays import Floats
 from truerank.audits.collection.instances import Instances, instances
 from truerank.audits.collection.texts import plain_words
 from truerank.records import Document
@@ -22,10 +22,10 @@ from truerank.text.words import FUNCTION_WORDS, stem
 _RUN, _PIECE, _SHARE = 3, 0.5, 0.7
 #: Different content words that show an echo at least; words of a topic that are looked at, and of a document.
 _FEWEST, _MOST, _READ = 4, 100, 5_000
-#: Topics with fewer relevant documents than that, and questions, show nothing.
+#: Fewer topics with relevant documents than that show nothing.
 _TOPICS: Final = 10
-#: Relevant documents of a topic, and questions of people, that are looked at.
-_OF_TOPIC, _ASKED = 20, 2_000
+#: Relevant documents of a topic that are looked at.
+_OF_TOPIC: Final = 20
 #: The share of echoes that is a finding.
 _HIGH: Final = 0.15
 #: People's topics of public collections, with which topics are compared: means over topics and their standard errors.
@@ -41,15 +41,11 @@ PEOPLE: Final[Mapping[str, Mapping[str, tuple[float, float]]]] = {
 }  # fmt: skip
 #: What is measured of each topic.
 MEASURED: Final = ("share", "run", "reciprocal", "first", "echo")
-#: Above what people's questions have, this is one.
-_ABOVE: Final = 0.1
 _BLOCK: Final = 2_000
 #: Relevant documents that stand so few standard errors above the middle of all documents, by a topic's words, may be
 #: any documents; topics of which so many errors can be reached may show it. At most the third share of them does so in
 #: sound collections; more are a finding at a level, where the median of the others is so far above the middle.
 _ASTRAY, _REACHED, _USUALLY, _LEVEL, _FITTING = 1.0, 2.5, 0.04, 0.01, 4.0
-#: Topics of equal length are compared: the lower ends of classes, in content words.
-_LENGTHS: Final = (4, 5, 6, 7, 9, 12, 17, 25)
 
 
 class _Relevant(NamedTuple):
@@ -115,7 +111,6 @@ class WordOverlap:
 
     Attributes:
         sizes: their different content words, shape (texts,).
-        nearest: the most of them that a document has, shape (texts,).
         relevant: what was found for relevant documents.
     """
 
@@ -132,22 +127,11 @@ class WordOverlap:
         )
         self._seen = np.zeros((len(held), int(self.sizes.max(initial=0)) + 1), np.int64)
         self.documents = 0
-        self.nearest = np.zeros(len(held), np.int64)
         self.relevant: list[_Relevant] = []
         self._of: dict[str, list[int]] = {}
         for at, topic in enumerate(self.topics):
             for doc in sorted(wanted.get(topic, ()))[:_OF_TOPIC] if self.sizes[at] >= _FEWEST else ():
                 self._of.setdefault(doc, []).append(at)
-
-    @classmethod
-    def of(
-        cls, texts: Mapping[str, str], wanted: Mapping[str, Collection[str]], asked: Collection[str], seed: int
-    ) -> WordOverlap:
-        """Of topics, and of a sample of questions that people asked."""
-        fresh = sorted(set(asked) - set(frozenset(texts.values())))
-        if len(fresh) > _ASKED:
-            fresh = [fresh[at] for at in np.sort(np.random.default_rng(seed).choice(len(fresh), _ASKED, replace=False))]
-        return cls({**texts, **{f"\n{at}": text for at, text in enumerate(fresh)}}, wanted)
 
     def passing(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Takes all documents, and hands them on."""
@@ -190,7 +174,6 @@ class WordOverlap:
         counts, width = shared.data.astype(np.int64), self._seen.shape[1]
         flat = np.bincount(shared.col.astype(np.int64) * width + counts, minlength=self._seen.size)
         self._seen += flat.reshape(self._seen.shape)
-        np.maximum.at(self.nearest, shared.col, counts)
         self.documents += len(block)
 
     def place(self, topic: int, shared: int) -> float:
@@ -203,20 +186,13 @@ class WordOverlap:
         return float(seen @ np.arange(len(seen))) / max(1, self.documents) / int(self.sizes[topic])
 
 
-def shared_words(
-    seen: WordOverlap, topics: int, confidence: float = 0.95
-) -> tuple[dict[str, Any] | None, list[Instances]]:
+def shared_words(seen: WordOverlap, confidence: float = 0.95) -> tuple[dict[str, Any] | None, list[Instances]]:
     """What topics have in common with their relevant documents: figures for the page, and what is a finding.
-
-    Args:
-        seen: the words of topics, and of the questions after them, in all documents.
-        topics: how many of these are topics.
 
     Returns:
         Figures, each with its interval: shares of a topic's content words in its relevant documents and in all, and in
         their longest piece; the reciprocal place of these documents by words alone, how many stand first, and how many
-        echo; how far all that is above people's topics of public collections; what `asked` shows, None where too few of
-        them have as many words as topics; and how many of them are no topics. None with fewer than ten topics.
+        echo; and how far all that is above people's topics of public collections. None with fewer than ten topics.
     """
     by_topic: dict[int, list[_Relevant]] = {}
     for one in seen.relevant:
@@ -243,8 +219,7 @@ def shared_words(
     facts: dict[str, Any] = {
         "topics": len(by_topic), **{name: _interval(column, z) for name, column in columns.items()},
         "people": {of: {name: _apart(columns[name], *own[name], z) for name in MEASURED} for of, own in PEOPLE.items()},
-        "others": float(np.mean([seen.share(at) for at in by_topic])), "asked": _compared(seen, topics, z),
-        "questions": len(seen.topics) - topics,
+        "others": float(np.mean([seen.share(at) for at in by_topic])),
     }  # fmt: skip
     kinds = []
     if echoed[1] >= _HIGH:
@@ -254,12 +229,6 @@ def shared_words(
             f"of people's topics, {people} do."
         )
         kinds.append(replace(instances("echo", rows, len(by_topic)), here=here))
-    if (compared := facts["asked"]) and compared["difference"][1] > 0 and compared["difference"][0] >= _ABOVE:
-        here = (
-            f"The document that has most words of a topic has {compared['nearest']:.0%} of them; of a question of as "
-            f"many words that people asked it has {compared['nearest_asked']:.0%}."
-        )
-        kinds.append(replace(instances("echo-above-people", rows, len(by_topic)), here=here))
     return facts, kinds
 
 
@@ -306,27 +275,3 @@ def _apart(values: Floats, other: float, error: float, z: float) -> list[float]:
     mean = float(values.mean()) - other
     reach = z * math.hypot(float(values.std(ddof=1)) / math.sqrt(len(values)), error)
     return [mean, mean - reach, mean + reach]
-
-
-def _compared(seen: WordOverlap, topics: int, z: float) -> dict[str, Any] | None:
-    """Topics beside questions of as many content words: the share of them that the nearest document has."""
-    sizes: Ints = np.searchsorted(_LENGTHS, seen.sizes, side="right")
-    share = seen.nearest / np.maximum(1, seen.sizes)
-    own, asked = [], []
-    variance = total = 0.0
-    for length in range(1, len(_LENGTHS) + 1):
-        here, there = share[:topics][sizes[:topics] == length], share[topics:][sizes[topics:] == length]
-        if len(here) and len(there) > 1:
-            own += here.tolist()
-            asked += [float(there.mean())] * len(here)
-            variance += len(here) ** 2 * float(there.var(ddof=1)) / len(there)
-            total += len(there)
-    if len(own) < _TOPICS or total < _TOPICS:
-        return None
-    differences = np.array(own) - np.array(asked)
-    reach = z * math.sqrt(float(differences.var(ddof=1)) / len(own) + variance / len(own) ** 2)
-    mean = float(differences.mean())
-    return {
-        "questions": int(total), "topics": len(own), "nearest": float(np.mean(own)),
-        "nearest_asked": float(np.mean(asked)), "difference": [mean, mean - reach, mean + reach],
-    }  # fmt: skip

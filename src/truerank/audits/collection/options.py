@@ -9,7 +9,7 @@ from truerank.errors import OptionError
 from truerank.options import Flag, Options, Range
 
 _INPUTS: Final = (
-    "qrels", "docs", "topics", "train", "asked", "judged_again", "previous", "previous_qrels", "run"
+    "qrels", "docs", "topics", "train", "judged_again", "previous", "previous_qrels", "run"
 )  # fmt: skip
 
 
@@ -22,7 +22,6 @@ class Parts(Options):
         docs: the documents.
         topics: the topics.
         train: queries of other splits of the collection; repeat the option for several.
-        asked: questions that people asked, such as a query log: do topics repeat documents more than these do?
         judged_again: pairs that were judged again, drawn at random; judgments, label files or judging stores: what do
             wrong judgments allow? In Python as the judgments.
         previous: an earlier version of the documents, in which the runs searched: what does the smaller corpus do?
@@ -35,7 +34,6 @@ class Parts(Options):
     docs: Annotated[str | None, Flag(metavar="SRC")] = None
     topics: Annotated[str | None, Flag(metavar="SRC")] = None
     train: Annotated[tuple[str, ...], Flag(metavar="SRC", reads=list[str])] = ()
-    asked: Annotated[str | None, Flag(metavar="SRC")] = None
     judged_again: Annotated[Any, Flag(metavar="[NAME=]SRC", reads=list[str])] = ()
     previous: Annotated[str | None, Flag(metavar="SRC")] = None
     previous_qrels: Annotated[Any, Flag(metavar="SRC", reads=str)] = None

@@ -315,23 +315,11 @@ def _echo(facts: Mapping[str, Any] | None) -> Iterator[Part]:
     rows.insert(1, ("share of them in any document", facts["others"], None, None))
     for of, own in facts["people"].items():
         rows += [(f"{names[key]}, above people's topics in {of}", *own[key]) for key in ("share", "echo")]
-    notes = [f"Of {facts['topics']:,d} topics with four different content words or more; means over topics."]
-    if asked := facts["asked"]:
-        rows += [
-            ("share of a topic's words in the document that has most", asked["nearest"], None, None),
-            ("the same for questions of people with as many words", asked["nearest_asked"], None, None),
-            ("difference of these two", *asked["difference"]),
-        ]
-        notes.append(f"{asked['topics']:,d} topics were compared with {asked['questions']:,d} questions of people.")
-    elif facts["questions"]:
-        notes.append(
-            f"{facts['questions']:,d} questions of people are other ones than the topics; too few of them have as many "
-            "content words as topics: nothing was compared with them."
-        )
+    note = f"Of {facts['topics']:,d} topics with four different content words or more; means over topics."
     yield Table(
         "A document echoes a topic where it holds 70% of its content words, or at "
         "least three of them, and half of all, in one piece.",
-        heads("What, Mean:.3f, from:.3f, to:.3f"), tuple(rows), notes=tuple(notes),
+        heads("What, Mean:.3f, from:.3f, to:.3f"), tuple(rows), notes=(note,),
     )  # fmt: skip
 
 

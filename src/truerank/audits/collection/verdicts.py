@@ -146,10 +146,8 @@ def looked_for(given: Collection[str], choice: RuleChoice = RuleChoice()) -> dic
 def _looked_for(part: Part, given: Collection[str], choice: RuleChoice) -> tuple[list[Kind], list[Kind]]:
     """The kinds of fault and doubt of a part that could be looked for, and those that could not."""
     own = [kind for kind in kinds().values() if kind.part == part and kind.severity != "note" and choice.takes(kind)]
-    # Other splits, runs, logs and second judgments are no part of a collection: without them nothing is left open.
-    wanted = [
-        kind for kind in own if {"train", "run", "asked", "judged_again"}.isdisjoint(kind.needs) or kind.serves(given)
-    ]
+    # Other splits, runs and second judgments are no part of a collection: without them nothing is left open.
+    wanted = [kind for kind in own if {"train", "run", "judged_again"}.isdisjoint(kind.needs) or kind.serves(given)]
     looked = [kind for kind in wanted if kind.serves(given)]
     return looked, [kind for kind in wanted if kind not in looked]
 
