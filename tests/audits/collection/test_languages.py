@@ -92,6 +92,8 @@ def test_topics_or_relevant_documents_in_both_languages_are_meant(tmp_path: Path
     # Nobody asks in it, though it was judged relevant: that is told.
     told = judged.finding("several-scripts")
     assert told is not None and told.count >= 0.9 * others and asked.finding("several-scripts") is None
+    documents = next(one for one in judged.verdicts if one.subject == "documents")
+    assert "in other scripts or languages than the usual one (DOCS21" in documents.sentence
 
 
 def _name(tongue: Tongue, first: Sequence[str]) -> str:

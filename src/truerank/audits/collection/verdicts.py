@@ -18,6 +18,8 @@ from truerank.text.printable import listed
 _INPUT: Final = {"judgments": "qrels", "documents": "docs", "topics": "topics"}
 _AUDITED: Final[tuple[Part, ...]] = ("judgments", "documents", "topics", "together")
 _NAMED: Final = 3
+#: Notes that a verdict tells where they touch many documents.
+_TOLD: Final = ("boilerplate", "several-scripts")
 #: A kind of fault that touches a smaller share of what it could touch makes no whole faulty.
 _FEW: Final = 0.05
 
@@ -90,7 +92,8 @@ def _part(
         return Verdict("UNKNOWN", "Nothing was looked for: --select and --ignore leave out every kind.", subject=part)
     if not_looked:
         return Verdict("UNKNOWN", "No fault in what could be looked at, which is not all.", checked, settle, part)
-    reason = f"None of {len(looked)} kinds of fault was found.{_unseen(looked, unasked)}"
+    first = _first(_larger(own, ()))
+    reason = f"{first}None of {len(looked)} kinds of fault was found.{_unseen(looked, unasked)}"
     return Verdict("SOUND", reason, checked, subject=part)
 
 
@@ -126,8 +129,8 @@ def _whole(
         settle = f"Give {', '.join(f'--{name}' for name in lacking)}." if lacking else ""
         return Verdict("UNKNOWN", reason, remark, settle, "collection")
     looked = [kind for part in _AUDITED for kind in _looked_for(part, given, choice)[0]]
-    sentence = f"None of {len(looked)} kinds of fault was found in documents, topics and judgments."
-    return Verdict("SOUND", f"{sentence}{_unseen(looked, unasked)}", subject="collection")
+    sentence = f"{_first(_larger(findings, ()))}None of {len(looked)} kinds of fault was found in documents, topics and"
+    return Verdict("SOUND", f"{sentence} judgments.{_unseen(looked, unasked)}", subject="collection")
 
 
 def looked_for(given: Collection[str], choice: RuleChoice = RuleChoice()) -> dict[str, dict[str, str]]:
@@ -180,8 +183,8 @@ def _remedies(findings: Sequence[CollectionFinding]) -> list[str]:
 
 def _larger(findings: Sequence[CollectionFinding], than: Sequence[CollectionFinding]) -> list[CollectionFinding]:
     """What touches most, though it is no certain fault; words that many documents share make others alike, too."""
-    least = max(_FEW, than[0].share)
-    asked = [one for one in findings if one.kind.severity == "doubt" or one.kind.name == "boilerplate"]
+    least = max([_FEW, *(one.share for one in than[:1])])
+    asked = [one for one in findings if one.kind.severity == "doubt" or one.kind.name in _TOLD]
     return _by_share([one for one in asked if one.share >= least and one not in than])
 
 
