@@ -29,7 +29,6 @@ from truerank import collection
 from truerank.audits.collection.results import CollectionAudit
 
 SHARES: Final = (0.01, 0.05, 0.10, 0.25, 0.50)
-_ALL: Final = ("docs", "topics", "qrels")
 Text = tuple[str, str]
 
 
@@ -49,8 +48,8 @@ class Small:
         (folder / "topics.jsonl").write_text("\n".join(lines))
         lines = [f"{topic} 0 {doc} {grade}\n" for (topic, doc), grade in self.grades.items()]
         (folder / "judged.qrels").write_text("".join(lines))
-        files = dict(zip(_ALL, ("docs.jsonl", "topics.jsonl", "judged.qrels"), strict=True))
-        return collection.audit(**{part: str(folder / file) for part, file in files.items()}, measures="P@1")
+        docs, topics, qrels = (str(folder / name) for name in ("docs.jsonl", "topics.jsonl", "judged.qrels"))
+        return collection.audit(docs=docs, topics=topics, qrels=qrels, measures="P@1")
 
     def judged(self) -> list[str]:
         """The topics with relevant documents."""

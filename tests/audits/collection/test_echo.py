@@ -124,8 +124,11 @@ def test_the_audit_shows_echoes(tmp_path: Path) -> None:
     assert "Topics and the words of documents" in (tmp_path / "out" / "report.html").read_text()
 
 
-def judged(wrong: int, topics: int = 40, of_topic: int = 8) -> tuple[WordOverlap, set[str]]:
-    """Topics of six words, documents that have half of these; some topics with random documents judged relevant."""
+def misjudged(wrong: int, topics: int = 40, of_topic: int = 8) -> tuple[dict, dict, dict, set[str]]:
+    """Topics of six words, their relevant documents, all texts, and the topics whose relevant documents are random.
+
+    Other relevant documents have half of their topic's words.
+    """
     draw, words = random.Random(8), vocabulary(1_500)
     asked = {f"q{at}": draw.sample(words, 6) for at in range(topics)}
     texts, relevant = dict[str, str](), dict[str, list[str]]()
@@ -135,8 +138,28 @@ def judged(wrong: int, topics: int = 40, of_topic: int = 8) -> tuple[WordOverlap
     texts |= {f"other{at}": " ".join(draw.sample(words, 40)) for at in range(600)}
     moved = draw.sample([*asked], wrong)
     relevant |= {topic: draw.sample([*texts], of_topic) for topic in moved}
-    seen = WordOverlap({topic: " ".join(own) for topic, own in asked.items()}, relevant)
-    return seen.read(Document(one, body=text) for one, text in texts.items()), {*moved}
+    return {topic: " ".join(own) for topic, own in asked.items()}, relevant, texts, {*moved}
+
+
+def judged(wrong: int, topics: int = 40, of_topic: int = 8) -> tuple[WordOverlap, set[str]]:
+    asked, relevant, texts, moved = misjudged(wrong, topics, of_topic)
+    return WordOverlap(asked, relevant).read(Document(one, body=text) for one, text in texts.items()), moved
+
+
+@pytest.mark.parametrize("wrong", [0, 12])
+def test_the_audit_names_random_judgments_or_says_how_many_it_would_not_see(tmp_path: Path, wrong: int) -> None:
+    asked, relevant, texts, moved = misjudged(wrong)
+    for name, said in (("docs", texts), ("topics", asked)):
+        rows = (json.dumps({"_id": one, "text": text}) + "\n" for one, text in said.items())
+        (tmp_path / f"{name}.jsonl").write_text("".join(rows))
+    qrels = {topic: dict.fromkeys(docs, 1) | {f"other{at}": 0} for at, (topic, docs) in enumerate(relevant.items())}
+    given = {name: str(tmp_path / f"{name}.jsonl") for name in ("docs", "topics")}
+    found = collection.audit(**given, qrels=qrels)
+    named = {*found.rows("random-judgments")["topic_id"]}
+    verdict = next(one for one in found.verdicts if one.subject == "judgments")
+    assert named <= moved and len(named) >= wrong / 2
+    assert verdict.word == ("UNKNOWN" if wrong else "SOUND")
+    assert wrong or "wrong judgments in fewer than 25 of 100 topics" in verdict.sentence
 
 
 @pytest.mark.parametrize(("wrong", "named"), [(0, False), (1, False), (10, True), (20, True)])
