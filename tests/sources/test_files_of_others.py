@@ -48,13 +48,9 @@ def test_ids_may_begin_with_a_number_sign(tmp_path: Path) -> None:
 @pytest.mark.parametrize("none", [-1, 0, "", "n/a"])
 def test_a_missing_rank_is_not_the_best_one(none: Any) -> None:
     ranks = {f"rank_{name}": [none if n % 5 == at else 1 + n % 4 for n in range(COUNT)] for at, name in enumerate("ab")}
-    with pytest.raises(InputError, match="8 ranks missing"):
-        read_golden({"query": QUESTIONS, **ranks})
-
-
-def test_ranks_that_are_named_may_begin_at_0() -> None:
-    table = {"query": QUESTIONS, "rank_a": [n % 4 for n in range(COUNT)], "rank_b": [n % 3 for n in range(COUNT)]}
-    assert len(read_golden(table, "rank=rank_a+rank_b").scores) == 2
+    for columns in ("", "rank=rank_a+rank_b"):
+        with pytest.raises(InputError, match="8 ranks missing"):
+            read_golden({"query": QUESTIONS, **ranks}, columns)
 
 
 def test_one_negative_value_among_ratings_is_asked_about() -> None:
@@ -252,3 +248,52 @@ def test_results_of_older_versions_of_mteb(tmp_path: Path) -> None:
             (folder / f"{task}.json").write_text(json.dumps({**told, "test": own}))
     (table,) = (one.table for one in opened(str(tmp_path / "results")).readings if one.table is not None)
     assert table.scores["large"].sort("topic_id")["value"].to_list() == pytest.approx([0.4, 0.6, 0.8])
+
+
+def test_metrics_by_system_beside_their_lists_are_no_rows() -> None:
+    rows = [
+        {
+            "question": text,
+            "gold": [f"d{n}"],
+            "rankings": {"old": [f"d{n + 1}", f"d{n}"], "new": [f"d{n}", f"d{n + 2}"]},
+            "metrics": {"old": {"hit@1": 0, "rr": 0.5}, "new": {"hit@1": 1, "rr": 1.0}},
+        }
+        for n, text in enumerate(QUESTIONS)
+    ]
+    assert list(read_golden(rows).runs) == ["old", "new"]
+
+
+def test_answers_of_few_documents_are_no_copies_of_each_other() -> None:
+    orders = [("d1", "d2", "d3", "d4", "d5"), ("d2", "d1", "d3", "d5", "d4"), ("d3", "d2", "d1", "d4", "d5")]
+    texts = ["how hot may it get", "what is a cell made of", "when was it first sold", "who recycles lithium"]
+    rows = [
+        {"question": f"{texts[n % 4]} {n}", "gold": "d1", "old": [*orders[1]], "new": [*orders[n % 3]]}
+        for n in range(COUNT)
+    ]
+    found = truerank.check(rows)
+    assert found.base is not None and found.repaired is None and found.base.topics == COUNT
+
+
+def test_a_first_line_without_any_name_is_no_header(tmp_path: Path) -> None:
+    path = tmp_path / "stars.csv"
+    path.write_text("".join(f"D{n},the sushi is fresh and cheap {n},{n % 5 + 1}\n" for n in range(1, 11)))
+    with pytest.raises(InputError, match="the first line has values"):
+        read_golden(path)
+
+
+def test_a_golden_set_in_portuguese(tmp_path: Path) -> None:
+    path = tmp_path / "golden_set.jsonl"
+    rows = [
+        {"pergunta": text, "resposta_esperada": "Sim, se for pedido antes", "docs_relevantes": [f"REN-{n}"]}
+        for n, text in enumerate(QUESTIONS)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert opened(path).readings[0].kind == "golden set"
+
+
+def test_labels_of_annotators_in_rows_are_labels(tmp_path: Path) -> None:
+    path = tmp_path / "human.csv"
+    rows = [f"{n // 2},Ann. {n % 2 + 1},bias,{n % 3}.0" for n in range(20)]
+    path.write_text("\n".join(["art_id,ann,criteria,annotation", *rows]))
+    with pytest.raises(InputError, match="judge agreement"):
+        opened(path)

@@ -508,7 +508,7 @@ def test_systems_whose_names_have_numbers_are_systems(names: tuple[str, str]) ->
 @pytest.mark.parametrize("names", [("hit@15", "hit@12_sem"), ("source_mrr", "source_recall_at_k")])
 @pytest.mark.parametrize("beside", ["rank", "retrieved"])
 def test_scores_beside_results_are_asked_about(tmp_path: Path, names: tuple[str, str], beside: str) -> None:
-    column = [n % 3 for n in range(12)] if beside == "rank" else [f"d{n};x{n}" for n in range(12)]
+    column = [1 + n % 3 for n in range(12)] if beside == "rank" else [f"d{n};x{n}" for n in range(12)]
     rows: Rows = {"id": [f"q{n}" for n in range(12)], beside: column}
     rows |= {name: [(n + at) % 4 / 3 if n % 4 else 1.0 for n in range(12)] for at, name in enumerate(names)}
     path = tmp_path / "results.csv"

@@ -28,7 +28,7 @@ from truerank.sources.golden_roles import GoldenRoles, HalfError
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, opened_rows
 from truerank.sources.golden_scores import direction, named_measure, scale_fault, unlike_rows
 from truerank.sources.golden_shapes import shaped, unfolded
-from truerank.sources.golden_words import LOWER, says, words_of
+from truerank.sources.golden_words import LOWER, RETRIEVED, says, words_of
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.text.normalising import spoken
 from truerank.text.printable import counted
@@ -101,18 +101,26 @@ def read_golden(source: Any, columns: str | Mapping[str, str] = "", *, measure: 
         measure: whose scores count, where a column names several measures.
     """
     table = source if isinstance(source, GoldenRows) else opened_rows(source)
-    given = table
+    given, lone = table, False
     try:
         table, chosen = shaped(table, columns, measure)
         table = divided(table, chosen)
         roles = roles_of(table, chosen)
         if roles.system is not None:
             table = _one_spelling(table, roles.system, roles.question or roles.identifier or "")
-        found = _scored(table, roles) if roles.is_scores else _retrieved(table, roles, named=frozenset(chosen))
+        # What was expected is named, and what may be results is not called so: perhaps there are none.
+        results = {"retrieved", "document"} & set(chosen) or any(says(x, RETRIEVED) for x in roles.retrieved.values())
+        lone = "expected" in chosen and not results
+        known = {"expected", "retrieved"} <= set(chosen)
+        found = _scored(table, roles) if roles.is_scores else _retrieved(table, roles, known=known)
     except InputError as error:
         # What lies in a cell or a row is said with its line; else it is which column is what.
         if error.line is None and table is not source:
             error.details = in_cells.columns_shown(unfolded(given))
+            if lone:
+                half = HalfError(error.fault, error.remedy, where=table.where)
+                half.details = error.details
+                raise half from None
         raise
     taken = {name for names in found.columns.values() for name in names}
     said = unlike_rows(given, taken, taken if found.scores else ())
@@ -309,8 +317,8 @@ class _Questions:
         return pl.DataFrame(rows, schema={"topic_id": pl.String, "text": pl.String}, orient="row")
 
 
-def _retrieved(table: GoldenRows, roles: GoldenRoles, *, named: frozenset[str]) -> GoldenTable:
-    """Judgments and runs of a golden file; `named` are the roles whose columns nobody guessed."""
+def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenTable:
+    """Judgments and runs of a golden file; `known` says that nobody guessed which column is which."""
     questions, remarks = _Questions(table, roles), Counter[str]()
     expected: dict[str, dict[str, float]] = defaultdict(dict)
     lists: dict[str, dict[str, list[in_cells.Retrieved]]] = defaultdict(dict)
@@ -358,8 +366,8 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, named: frozenset[str]) 
     shown = {
         system: f"in '{roles.retrieved[system]}'" if system in roles.retrieved else f"of {system}" for system in lists
     }
-    _check_names(table, expected, {shown[system]: every for system, every in lists.items()}, named)
-    _check_lengths(table, roles, expected, lists, known={"expected", "retrieved"} <= named)
+    _check_names(table, expected, {shown[system]: every for system, every in lists.items()})
+    _check_lengths(table, roles, expected, lists, known=known)
     runs = {system: _run(table, system, found, remarks) for system, found in lists.items()}
     judged = ((number, doc, grade) for number in questions.texts for doc, grade in expected.get(number, {}).items())
     rows = [(number, in_cells.whole(doc), int(grade)) for number, doc, grade in judged]
@@ -563,13 +571,8 @@ def _check_names(
     table: GoldenRows,
     expected: Mapping[str, Mapping[str, float]],
     lists: Mapping[str, Mapping[str, list[in_cells.Retrieved]]],
-    named: frozenset[str],
 ) -> None:
-    """Refuses ids of results that are written otherwise than the expected ones.
-
-    Where what was expected is `named`, and what was retrieved is not, the latter may not be there.
-    """
-    half = "expected" in named and not {"retrieved", "document"} & named
+    """Refuses ids of results that are written otherwise than the expected ones."""
     wanted = {doc for own in expected.values() for doc in own}
     for system, every in lists.items():
         found = {one.doc_id for results in every.values() for one in results}
@@ -579,9 +582,7 @@ def _check_names(
             # Others may differ: names of files that one program writes as another one decomposes them.
             forms, lead = [in_cells.UNICODE], f"some results {system} are expected ids"
         else:
-            # What is no list of results has the same numbers as ids now and then.
-            forms = [form for form in in_cells.ID_FORMS if form != in_cells.DIGITS or not half]
-            lead = f"no expected id is among the results {system}"
+            forms, lead = list(in_cells.ID_FORMS), f"no expected id is among the results {system}"
         pair = min(wanted), min(found)
         for form in forms:
             if (same := _same_in_form(in_cells.ID_FORMS[form], expected, every)) is not None:
@@ -591,8 +592,7 @@ def _check_names(
             if found & wanted:
                 continue
         remedy = "write the ids of both in the same form"
-        kind = HalfError if half and same is None else InputError
-        raise kind(f"{lead} (expected {_shown(pair[0])}, retrieved {_shown(pair[1])})", remedy, where=table.where)
+        raise table.fault(f"{lead} (expected {_shown(pair[0])}, retrieved {_shown(pair[1])})", remedy)
 
 
 def _same_in_form(
@@ -636,8 +636,8 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
         for system, name in named_so.items():
             cell = cells.get(name or "")
             value = in_cells.number_of(cell)
-            # As a rank, -1 is none; 0 is the first one where people say that these are ranks.
-            if in_cells.is_missing(cell) or (ranked and (1 if value is None else value) <= -bool(roles.rank)):
+            # As a rank, 0 and -1 are none.
+            if in_cells.is_missing(cell) or (ranked and value is not None and value <= 0):
                 missing[system] += 1
                 continue
             if value is None and name in scored:

@@ -584,7 +584,8 @@ def _header(path: Path, line: int, cells: Sequence[str], firsts: Collection[str]
     if twice := [name for name, count in Counter(names).items() if name and count > 1]:
         fault = f"column '{twice[0]}' appears twice"
         raise InputError(fault, "give each column a name of its own", where=path, line=line)
-    if names[0] in firsts and any(name.replace(".", "", 1).isdecimal() for name in names):
+    known = any({*words_of(name)} & (ID | QUESTION | SYSTEM | WANTED | RETRIEVED | THING) for name in names)
+    if any(name.replace(".", "", 1).isdecimal() for name in names) and (names[0] in firsts or not known):
         fault = f"the first line has values ({first_names(names, quoted=True)}), and no names of columns"
         raise InputError(fault, "write a line with their names above it: query_id, doc_id, relevance", where=path)
     return names

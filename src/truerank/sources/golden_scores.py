@@ -50,9 +50,12 @@ _SETTINGS: Final = (("k",), ("depth",), ("cutoff",))
 TURNED: Final = "it was turned"
 #: Names of what is logged while a model is trained.
 _LOGGED: Final = re.compile(r"(train|eval|val)/")
+#: Columns that Weights & Biases exports of each run, and how many of them no other table has.
+_RUNS, _OF_RUNS = frozenset(("Created", "Runtime", "State", "Updated", "Tags", "Sweep", "Hostname", "End Time")), 2
 #: What a column is called that says of how many questions a row is the mean.
 _COUNTS: Final = re.compile(
-    r"n|questions|queries|topics|(n|num|nb|number_of|count|total)_(q|questions|queries|topics|tests)"
+    r"n|questions|queries|topics|(n|num|nb|number_of|count|total)_(q|questions|queries|topics|tests)|"
+    r"(records|examples|samples|queries|questions)_(total|count|n)"
 )
 #: Numbers above it, and whole numbers above 1, are asked about where nothing calls them scores.
 _HIGHEST_SCORE: Final = 2
@@ -327,7 +330,7 @@ def check_means(table: GoldenRows, head: str) -> None:
     called_so = asks or any(_are_numbered(own) or are_worded(own) for own in map(table.filled, texts) if own)
     cut = any(map(_is_setting, rest))
     settings = len(scored) > 1 and (cut or not called_so or len(table.rows) == 1) and not asks
-    settings = settings or sum(map(bool, map(_LOGGED.match, numbers))) > 1
+    settings = settings or sum(map(bool, map(_LOGGED.match, numbers))) > 1 or len(_RUNS & {*table.names}) > _OF_RUNS
     if asked or (ids and not totals and not groups and not settings):
         return
     single = len(set(heads)) == len(heads)

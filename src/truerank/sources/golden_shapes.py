@@ -226,6 +226,8 @@ def _with_nested(table: GoldenRows, names: Sequence[str]) -> GoldenRows:
 def _within(cell: Any, name: str) -> Any:
     """What is at a name with dots, of which a key may have some itself."""
     value = json_cell(cell)
+    if isinstance(value, list):
+        return [_within(one, name) for one in value] or None
     if not isinstance(value, Mapping) or name in value:
         return value.get(name) if isinstance(value, Mapping) else None
     inner = (_within(one, name.removeprefix(f"{key}.")) for key, one in value.items() if name.startswith(f"{key}."))
@@ -285,6 +287,11 @@ def _systems_as_rows(table: GoldenRows) -> GoldenRows:
     alike = [name for name in keys if [*keys.values()].count(keys[name]) > 1 and not keys[name] & {*KEYS}]
     if not (parts := named or alike):
         return table
+    # Beside lists of the same systems they are what was computed from these.
+    if {heads[name] for name in alike} <= {
+        name.rpartition(".")[2] for name in table.names if is_lists(table, name) and name not in parts
+    }:
+        return replace(table, names=tuple(name for name in table.names if name not in parts))
     what = "measure" if named else "system"
     rows = [
         {key: cell for key, cell in row.items() if key not in parts}

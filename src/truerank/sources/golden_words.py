@@ -23,21 +23,22 @@ _ENGLISH: Final = {
     word: english
     for english, words in {
         "query": "suchanfrage suchanfragen anfrage anfragen suchbegriff suchtext requete requetes consulta consultas",
-        "question": "frage fragen pregunta preguntas",
+        "question": "frage fragen pregunta preguntas pergunta perguntas domanda domande",
         "expected": "erwartet erwartete erwarteter erwartetes erwarteten attendu attendue attendus attendues esperado "
-        "esperada esperados esperadas",
+        "esperada esperados esperadas atteso attesa attesi attese",
         "retrieved": "gefunden gefundene gefundenes abgerufen recupere recuperes recuperee recuperees trouve trouves "
         "recuperado recuperada recuperados recuperadas encontrado encontrados",
         "results": "treffer ergebnis ergebnisse resultat resultate resultats resultado resultados trefferliste",
         "document": "dokument documento",
         "documents": "dokumente dokumenten documentos",
         "relevance": "relevanz pertinence relevancia",
+        "relevant": "relevante relevantes relevanti pertinent pertinents",
         "rank": "rang platz puesto posicion",
         "system": "systeme sistema suchsystem verfahren moteur motor",
         "article": "artikel articulo",
         "model": "modell modele modelo",
-        "answer": "antwort reponse respuesta",
-        "answers": "antworten reponses respuestas",
+        "answer": "antwort reponse respuesta resposta risposta",
+        "answers": "antworten reponses respuestas respostas risposte",
         "source": "quelle fuente",
         "sources": "quellen fuentes",
         "score": "punktzahl puntuacion",

@@ -41,8 +41,19 @@ _DOCUMENTS: Final = (
 )
 _LABELS: Final = ("labels", "label", "choices", "choice")
 #: Columns of labels where there is none of those.
-_OTHER_LABELS: Final = ("type", "annotations", "relevance", "grade")
-_ANNOTATORS: Final = ("annotator", "annotator_id", "username", "user", "completed_by", "created_by")
+_OTHER_LABELS: Final = ("type", "annotations", "annotation", "relevance", "grade")
+_ANNOTATORS: Final = (
+    "annotator",
+    "annotator_id",
+    "ann",
+    "worker",
+    "worker_id",
+    "workerid",
+    "username",
+    "user",
+    "completed_by",
+    "created_by",
+)
 #: Columns of annotators where rows of one item differ by them; elsewhere they may be labels, or names of models.
 _RATERS: Final = frozenset(
     "rater judge labeler labeller assessor evaluator reviewer grader expert coder participant".split()

@@ -415,6 +415,10 @@ def _copies(files: Files) -> Iterable[RunFault]:
     # Short lists may be the same by chance, of some questions with one answer.
     several = sum(counts[topic] > _SAME for topic in results)
     least = 0 if not texts else _SAME if 4 * several >= len(judged) else 2 * _SAME
+    # So are those that hold most documents of a small collection.
+    pair = [files.runs[name] for name in files.pair] if results and texts else []
+    if any(2 * len(run) > run["topic_id"].n_unique() * run["doc_id"].n_unique() for run in pair):
+        results = {}
     results = {topic: text for topic, text in results.items() if counts[topic] > least}
     keys = {
         topic: [key for key in (("text", texts.get(topic)), ("results", results.get(topic))) if key[1]]
