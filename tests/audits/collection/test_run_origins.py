@@ -96,7 +96,7 @@ def test_an_order_that_shows_more_on_some_topics_than_on_others_is_one(seed: int
 
 
 def oracle(runs: Runs, relevant: Mapping[str, set[str]], draw: np.random.Generator) -> None:
-    for topic in list(runs["two"])[::2]:
+    for topic in runs["two"]:
         first = sorted(relevant[topic])
         runs["two"][topic] = [*first, *(doc for doc in runs["two"][topic] if doc not in first)][:100]
 
@@ -193,6 +193,24 @@ def test_neither_the_order_of_rows_nor_repeated_documents_nor_padded_numbers_cha
     others = replace(given, runs=renamed, qrels=given.qrels.with_columns(doc_id=padded), documents=names)
     for other in (replace(given, runs=mixed), replace(given, runs=twice), others):
         assert {fault.kind: fault.topics for fault in run_origins(other, 1)} == seen
+
+
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5, 1.0])
+def test_topics_on_which_a_run_has_seen_the_judgments_are_named(share: float) -> None:
+    runs, relevant, _ = collection()
+    topics = list(runs["two"])[:: round(1 / share)]
+    for topic in topics:
+        runs["two"][topic] = [*relevant[topic], *(doc for doc in runs["two"][topic] if doc not in relevant[topic])]
+    found = run_origins(files(runs, relevant), 1)
+    if len(topics) < 5:
+        assert found == ()
+        return
+    (fault,) = found
+    assert (fault.kind, fault.run, fault.weight) == ("judgments-in-sight", "two", "doubt")
+    assert fault.topics == (frozenset(topics) if share < 1 else frozenset())
+    # What others have for the same topics are easy topics, and no run has seen more than another.
+    easy = {topic: docs if topic in topics else runs["one"][topic] for topic, docs in runs["two"].items()}
+    assert "judgments-in-sight" not in {one.kind for one in run_origins(files({**runs, "one": easy}, relevant), 1)}
 
 
 def apart() -> tuple[Runs, Mapping[str, set[str]]]:

@@ -26,9 +26,10 @@ _CHANCE: Final = 0.001
 _TOPICS, _RESULTS, _RELEVANT = 5, 20, 10
 #: First results that are compared with the first `_RESULTS` of others.
 _HIGH: Final = 10
-#: How many times larger the odds of relevance may be before the first irrelevant result than after it.
-_CLIFF: Final = 8.0
-_CLIFF_TOPICS, _CLIFF_RELEVANT = 15, 3
+#: So many relevant results begin a list, down to so many others that follow; where it nearly does, so few are between.
+_LEAD, _GAP, _BETWEEN = 4, 15, 3
+#: Of such lists few are without others between; that more are is so rare; so much fewer have few than none, or many.
+_CLEAN, _RARE, _FEW, _MOST = 1 / 3, 0.01, 4, 50
 #: The highest results of others, that end a list which is written worst first.
 _SHALLOWEST: Final = 3
 #: Where a list has an order, what is good stands so much further up on average.
@@ -62,7 +63,7 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
         others, own = [each for each in first if each != name], marked[name].sort("topic_id", "place")
         if not len(own):
             continue
-        found += _cliff(name, own, relevant)
+        found += _in_sight(name, marked, relevant)
         if not others:
             continue
         every = np.sort(np.concatenate([marked[each]["pair"].to_numpy() for each in others]))
@@ -133,50 +134,51 @@ def _ranked(lists: TopicLists) -> pl.DataFrame:
 # -- with the judgments in sight --------------------------------------------------------------------------------------
 
 
-def _cliff(name: str, own: pl.DataFrame, relevant: pl.DataFrame) -> Iterable[RunFault]:
-    """Relevant results that stand before all others, far more often than what follows them explains.
+def _in_sight(name: str, lists: Mapping[str, pl.DataFrame], relevant: pl.DataFrame) -> Iterable[RunFault]:
+    """Relevant results that stand before all others and end at once, of some topics, where hardly any nearly do so.
 
-    The odds that a result is relevant are taken before the first irrelevant one, and among the five after it. A good
-    ranker has more of them before it too, since topics differ; eight times as many is more than those that we know do.
-    Of the five, only as many are looked at as relevant documents are left, or good runs would have too few of them.
+    A ranker for which several relevant documents stand out has lists in which few others are between them, too, and
+    topics for which it succeeds are such for others.
     """
-    many = relevant.group_by("topic_id").len().filter(pl.col("len") >= _CLIFF_RELEVANT)
-    lists = own.join(many, on="topic_id").sort("topic_id", "place").group_by("topic_id", maintain_order=True)
-    rows = lists.agg("relevant", pl.col("len").first()).select("relevant", "len").iter_rows()
-    # A list no longer than what is relevant may end before any step.
-    known = [_around_first_irrelevant(*row) for row in rows if any(row[0]) and len(row[0]) > row[1]]
-    counts = np.array(known, np.float64).reshape(-1, 4)
-    if len(counts) < _CLIFF_TOPICS:
+    counts = lists[name].group_by("topic_id").len()["len"].to_numpy()
+    if np.median(counts) < _RESULTS:
         return
-    sums = counts.sum(axis=0)
-    lead, ends, after, no = sums + 0.5
-    low = np.log(lead / ends) - np.log(after / no) - 2 * np.sqrt((1 / sums[sums > 0]).sum())
-    if low <= np.log(_CLIFF):
+    every = _leads(lists[name], relevant)
+    leads = every.filter(pl.col("len") >= _LEAD)["between"].to_numpy()
+    seen, far = int((leads == 0).sum()), int((leads > _BETWEEN).sum())
+    near = len(leads) - seen - far
+    dip = _FEW * near <= min(seen, far) or _MOST * near <= seen
+    if seen < _TOPICS or scipy.special.bdtrc(seen - 1, seen + near, _CLEAN) > _RARE or not dip:
         return
-    lead, after = sums[0] / max(1, sums[0] + sums[1]), sums[2] / max(1, sums[2] + sums[3])
+    alike = every.filter(pl.col("between") == 0)
+    others = (_leads(rows, relevant) for other, rows in lists.items() if other != name)
+    shared = (rows.join(alike.filter(pl.col("len") >= _LEAD), on=["topic_id", "between"]) for rows in others)
+    if _FEW * max(map(len, shared), default=0) > seen:
+        return
+    topics = frozenset[str]() if 2 * seen > len(counts) else frozenset(alike["topic_id"])
     yield RunFault(
-        "judgments-in-sight", name, "doubt", frozenset(),
-        f"{name} has its relevant results before all others: {lead:.0%} of its results down to the first "
-        f"irrelevant one are relevant, and {after:.0%} of the up to five after it; rankers that know no judgments have "
-        "no such step.",
+        "judgments-in-sight", name, "doubt", topics,
+        f"For {seen:,d} of {len(counts):,d} topics {name} has {_LEAD} or more relevant results before all others and "
+        f"none in the {_GAP} after them; for {near:,d} one to {_BETWEEN} others stand between: rankers that know no "
+        "judgments have no such step.",
         f"Find out whether {name} was made or tuned with these judgments.",
-        exception=f"that {name} ranks as if it had seen the judgments",
+        exception=f"that {f'on {len(topics):,d} topics ' if topics else ''}{name} ranks as if it had seen the "
+        "judgments",
     )  # fmt: skip
 
 
-def _around_first_irrelevant(flags: Sequence[bool], relevant: int) -> tuple[int, int, int, int]:
-    """Relevant results before the first irrelevant one, whether there is one, and among those after it: yes and no.
+def _leads(rows: pl.DataFrame, relevant: pl.DataFrame) -> pl.DataFrame:
+    """How many others stand between the relevant results with which lists begin, down to a gap: topic_id, len, between.
 
-    Args:
-        flags: whether each result is relevant.
-        relevant: how many documents are.
+    A lead has two results at least.
     """
-    lead = next((at for at, flag in enumerate(flags) if not flag), len(flags))
-    # Behind the last relevant result nothing is left that could be found.
-    if lead == len(flags) or not any(flags[lead:]):
-        return lead, 0, 0, 0
-    after = flags[lead + 1 : lead + 1 + min(5, relevant - lead)]
-    return lead, 1, sum(after), len(after) - sum(after)
+    topic, place = pl.col("topic_id"), pl.col("place")
+    hits = rows.with_columns(size=pl.len().over(topic)).filter("relevant").sort(topic, place)
+    below = (place - place.shift(fill_value=0).over(topic) > _GAP).cum_sum().over(topic)
+    lead = hits.filter(below == 0).group_by(topic).agg(pl.len(), place.max(), pl.col("size").first())
+    lead = lead.join(relevant.group_by(topic).len("all"), on="topic_id").filter(pl.col("len") > 1)
+    whole = (pl.col("len") == pl.min_horizontal("all", DEEPEST)) & (place == pl.col("size"))
+    return lead.filter(whole | (pl.col("size") >= place + _GAP)).select(topic, "len", between=place - pl.col("len"))
 
 
 # -- in no order, of other topics, on another index ------------------------------------------------------------------
