@@ -30,6 +30,8 @@ _PASSAGE: Final = re.compile(r"(?i)[-_#%:./]+(p|psg|passage|chunk|s)?\d+$")
 #: No longer than 64 bits hold: Python refuses to read a number of some thousand digits.
 _NUMBER: Final = re.compile(r"([0-9]{1,18})")
 _DIGITS, _LETTERS = re.compile(r"\d+"), re.compile(r"[^\W\d_]+")
+#: What a table that takes an identifier for a number drops of it.
+_DECIMAL, _ZEROS = re.compile(r"\d+\.\d{4,}"), ("0000", "000", "00", "0")
 _BLANK: Final = re.compile(r"[\s\x00-\x1f\x7f\u200b-\u200f\u2028\u2029\ufeff]")
 
 
@@ -97,6 +99,30 @@ def likely(wanted: Iterable[str], known: Iterable[str]) -> dict[str, str]:
     }
 
 
+def respelt(wanted: pl.Series, known: pl.Series) -> dict[str, str]:
+    """For identifiers that are not known, known ones that may be meant, which other files have to bear out.
+
+    They are equal in their folded form, or but for one beginning or end, or zeros at the end of a decimal number.
+    """
+    sample = wanted.head(4 * _LOOKED_AT).to_list()
+    begin = str(known.head(_LOOKED_AT).str.extract(r"^(\D*)").mode().min() or "")
+    zeros = {name: [name + end for end in _ZEROS if _DECIMAL.fullmatch(name + end)] for name in sample}
+    longer = {name: (begin + name, *zeros[name]) for name in sample}
+    asked = {each for name in sample for each in (*longer[name], *_parts(name))}
+    there = set(known.filter(known.is_in(pl.Series([*asked], dtype=pl.String).implode())))
+    # The last digit of a number is a part of the name.
+    affixes = Counter(one for name in sample for one in _affixes(name, there) if not one.isdecimal())
+    (affix, _), *_ = affixes.most_common(1) or [("", 0)]
+    cut = {name: (name.removeprefix(affix), name.removesuffix(affix)) for name in sample}
+    ends = {name: each for forms in (cut, longer) for name in sample for each in forms[name] if each in there}
+    return {**ends, **likely(sample, known)}
+
+
+def _parts(name: str) -> set[str]:
+    """All beginnings and ends."""
+    return {part for at in range(1, len(name)) for part in (name[:at], name[at:])}
+
+
 def _near(forms: Collection[str], known: Iterable[str]) -> pl.Series:
     """The known identifiers that may have one of these folded forms; folding millions of others would take minutes.
 
@@ -135,7 +161,7 @@ def likely_cause(wanted: pl.Series, known: pl.Series, last: str = "") -> str:
     if last and _form(sample[0]) == _form(last):
         return f" (what lacks is the end of the order of ids, behind {last}: the documents may be cut short)"
     cut = {name: _PASSAGE.sub("", name) for name in sample}
-    parts = {part for name in sample for at in range(1, len(name)) for part in (name[:at], name[at:])}
+    parts = {part for name in sample for part in _parts(name)}
     there = set(known.filter(known.is_in(pl.Series([*parts, *cut.values()], dtype=pl.String).implode())))
     if sum(short in there and short != name for name, short in cut.items()) >= some:
         one = next(name for name, short in cut.items() if short in there and short != name)

@@ -99,6 +99,43 @@ def test_ids_that_are_written_otherwise_in_part_of_all_lists() -> None:
     assert named(replace(given, documents=held))["foreign-results"].weight == "doubt"
 
 
+@pytest.mark.parametrize("documents", [True, False])
+@pytest.mark.parametrize("how", [*RENAMED, "stem", "zeros"])
+def test_ids_that_are_written_otherwise_here_and_there(how: str, documents: bool) -> None:
+    given, draw = files(), random.Random(1)
+    if how == "zeros":
+        numbers = dict(zip(DOCUMENTS, (f"26{n // 30 + 1:02}.{100 * n:05}" for n in range(len(DOCUMENTS))), strict=True))
+        runs = {name: run.with_columns(pl.col("doc_id").replace(numbers)) for name, run in given.runs.items()}
+        qrels = given.qrels.with_columns(pl.col("doc_id").replace(numbers))
+        given = replace(given, runs=runs, qrels=qrels, documents=pl.Series([*numbers.values()]))
+    given = given if documents else replace(given, documents=None)
+    assert named(given) == {}
+    spelling = {**RENAMED, "stem": lambda doc: doc.removeprefix("CACM-"), "zeros": lambda doc: doc.rstrip("0")}[how]
+    for share in (0.1, 0.25, 0.5):
+        spelt = [spelling(doc) if draw.random() < share else doc for doc in given.runs["one"]["doc_id"]]
+        changed = with_run(given, lambda run, spelt=spelt: run.with_columns(pl.Series("doc_id", spelt)))
+        found = {fault.kind: fault for fault in run_faults(changed)}["foreign-results"]
+        assert (found.run, found.weight, found.topics) == ("one", "fault", frozenset())
+        assert "ids" in found.reason or "written otherwise" in found.reason
+
+
+@pytest.mark.parametrize("form", ["{whole}.{part}", "manual-{whole}_{part}", "{whole}/{part}.md", "{whole}{part:02}"])
+def test_parts_of_one_text_whose_ids_are_alike_are_not_one_another(form: str) -> None:
+    """Two systems that each return one part of a chapter, and hardly ever the same."""
+    draw = random.Random(4)
+    runs: dict[str, dict[str, list[str]]] = {"one": {}, "two": {}}
+    for topic in TOPICS:
+        chapters = draw.sample(range(1, 40), 10)
+        for lists in runs.values():
+            lists[topic] = [form.format(whole=each, part=draw.randint(1, 30)) for each in chapters]
+    judged = [(topic, docs[0], 1) for topic, docs in runs["one"].items()]
+    qrels = pl.DataFrame(
+        judged, schema={"topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Int32}, orient="row"
+    )
+    given = Files({name: ranked(rows) for name, rows in runs.items()}, ("one", "two"), qrels, None, None, 10)
+    assert "foreign-results" not in named(given)
+
+
 @pytest.mark.parametrize(("share", "weight"), [(0.3, "fault"), (0.6, "topics")])
 @pytest.mark.parametrize("ids", [DOCUMENTS, [str(n) for n in range(300)]], ids=["padded", "numbers"])
 def test_documents_that_are_cut_short_lack_the_end_of_the_order(ids: list[str], share: float, weight: str) -> None:

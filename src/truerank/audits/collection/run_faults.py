@@ -14,7 +14,7 @@ import scipy
 
 from truerank.measures.run_faults import RunFault, score_faults
 from truerank.measures.topic_lists import TopicLists
-from truerank.text.identifiers import likely_cause, natural
+from truerank.text.identifiers import likely_cause, natural, respelt
 from truerank.text.normalising import spoken
 from truerank.text.printable import and_more, counted
 
@@ -28,6 +28,8 @@ FIXED, _FIXED_TOPICS = 0.8, 5
 _FEW, _SOME = 3, 0.05
 #: So many topics, results of each, and such a share of the topics with the same lists are no accident.
 _SAME, _TENTH = 5, 0.1
+#: Ids that other files have, written otherwise: such a share of the results, and of those that may be.
+_PART, _MET = 0.01, 0.25
 #: Lists are far shorter than is usual where they are so many times shorter.
 _FAR: Final = 10
 #: A run hardly meets the judgments where it does so for such a share of what another one does.
@@ -153,41 +155,61 @@ def _foreign(files: Files, name: str) -> Iterable[RunFault]:
     if not len(unknown):
         return
     # Of two runs whose ids do not meet, the one that meets the judgments is right.
+    keys = ["topic_id", "doc_id"]
     others = [
-        run["doc_id"]
+        run.select(keys)
         for other, run in files.runs.items()
         if other != name and files.met[other] >= HARDLY * files.met[name]
     ]
     if files.documents is None and len(files.runs) > 1 and not others:
         return
-    known = pl.concat([files.qrels["doc_id"], *others]).unique() if files.documents is None else files.documents
+    pairs = pl.concat([files.qrels.select(keys), *others])
     shown = pl.concat([rows["doc_id"] for rows in files.first.values()])
     last = "" if files.held is None else cut_short(files.held, _ordered(shown, files.before))
-    cause = likely_cause(unknown, known, last)
-    # Without the documents, an unknown id may be a document that no other run found: its form has to be another one.
-    if files.documents is None and not cause:
-        return
+    cause = likely_cause(unknown, pairs["doc_id"].unique() if files.documents is None else files.documents, last)
     shares = first.group_by("topic_id").agg(pl.col("known").mean())
     # Without the documents, half of the results may honestly be in no other file.
     least = _HALF if files.documents is not None else 1e-9
     touched = frozenset(shares.filter(pl.col("known") < least)["topic_id"])
-    rows = int((~first["known"]).sum())
-    where = "are not documents of the collection" if files.documents is not None else "are in no other file"
-    counted = f"{rows:,d} of {len(first):,d} first results of {name} {where}{cause}"
-    remedy = "Write the ids of the run as the collection has them, or give the collection that the run was made on."
-    if "cut short" in cause:
-        remedy = "Give the whole file of documents, or the one that the run was made on."
     # Where some results of all topics are written otherwise, leaving some topics out repairs nothing.
     rest = first.filter(~pl.col("topic_id").is_in([*touched]))
-    otherwise = bool(cause) and "cut short" not in cause and files.documents is not None
-    everywhere = otherwise and (~rest["known"]).sum() > _TENTH * len(rest)
-    if len(touched) >= _HALF * len(shares) or everywhere:
+    spelling = _otherwise(rest, pairs, files.judged_lists[name].select(*keys), files.qrels["doc_id"])
+    cause = cause or spelling
+    # Without the documents, an unknown id may be a document that no other run found: its form has to be another one.
+    if files.documents is None and not cause:
+        return
+    unmet = int((~first["known"]).sum())
+    where = "are not documents of the collection" if files.documents is not None else "are in no other file"
+    counted = f"{unmet:,d} of {len(first):,d} first results of {name} {where}{cause}"
+    mend = "Give the whole file of documents, or the one"
+    if "cut short" not in cause:
+        mend = "Write the ids of the run as the collection has them, or give the collection"
+    remedy = f"{mend} that the run was made on."
+    if len(touched) >= _HALF * len(shares) or spelling:
         yield RunFault("foreign-results", name, "fault", frozenset(), f"{counted}.", remedy)
     elif touched:
         reason = f"{counted}: all of them or most, for {len(touched):,d} of {len(shares):,d} topics."
         yield RunFault("foreign-results", name, "topics", touched, reason, remedy)
     elif files.documents is not None:
         yield RunFault("foreign-results", name, "doubt", frozenset(), f"{counted}.", remedy)
+
+
+def _otherwise(first: pl.DataFrame, pairs: pl.DataFrame, own: pl.DataFrame, judged: pl.Series) -> str:
+    """How many unknown results other files have for the same topic, written otherwise, and which; empty where few.
+
+    The right spelling is that of the judgments, or what the run itself has at other places.
+    """
+    rows = first.filter(~pl.col("known"))
+    unknown = rows["doc_id"].unique(maintain_order=True)
+    right = pl.concat([own["doc_id"], judged]).unique()
+    spelt = respelt(unknown, right.filter(~right.is_in(unknown.implode())))
+    meant = pl.col("doc_id").replace_strict(spelt, default=None, return_dtype=pl.String)
+    rows = rows.select("topic_id", meant).drop_nulls()
+    met, both = (len(rows.join(each, on=own.columns, how="semi")) for each in (pairs, own))
+    # Two documents whose ids are alike may both be returned; one that is written twice is returned once.
+    if met < max(_FEW, _PART * len(first), _MET * len(rows)) or _FAR * both > met:
+        return ""
+    return f", {met:,d} of them other files have, written otherwise ({', '.join(min(spelt.items()))})"
 
 
 def cut_short(held: pl.Series, order: pl.Series) -> str:
