@@ -42,6 +42,8 @@ _OTHER, _FAR = 3, 4
 _NO_FIT, _ENOUGH = 0.65, 200
 #: Of two runs, one is wrong where it meets the judgments so much less.
 _WORSE: Final = 0.5
+#: What stands so far down a list on average is not near its top; a run that has it there meets the judgments so much less.
+_FAR_DOWN, _LESS = 0.3, 0.8
 #: Offsets of numbered documents that are tried.
 _OFFSETS: Final = (-2, -1, 1, 2)
 #: So many documents that are lost, and so many times what is expected, are no accident, of a run that shares so much.
@@ -69,9 +71,8 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
         every = np.sort(np.concatenate([marked[each]["pair"].to_numpy() for each in others]))
         every = every[np.diff(every, prepend=-1) > 0]  # `np.unique` is ten times as slow
         own = own.with_columns(shared=pl.col("pair").is_in(pl.lit(every).implode()))  # `np.isin` takes far longer
-        found += _order(
-            name, numbers.beside(_ranked(files.judged_lists[name])), [marked[each] for each in others], pairs
-        )
+        ranked = numbers.beside(_ranked(files.judged_lists[name]))
+        found += _order(name, ranked, [marked[each] for each in others], pairs)
         beside = _beside(name, marked, files.judged_lists[others[0]].topics.to_list())
         # Results of other numbers fit other topics as well.
         faults = list(_offset(name, own, every, pairs, numbers)) or list(_other_topics(beside))
@@ -80,7 +81,8 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
         if not any(fault.weight == "fault" for fault in faults):
             left = frozenset[str]().union(*(fault.topics for fault in faults))
             found += _lost(name, marked, numbers)
-            found += _failed(beside, own.filter(~pl.col("topic_id").is_in(left)), every, numbers)
+            astray = [*_far_down(beside, ranked.filter(~pl.col("topic_id").is_in(left)), marked)]
+            found += astray or _failed(beside, own.filter(~pl.col("topic_id").is_in(left)), every, numbers)
     return tuple(found)
 
 
@@ -251,11 +253,11 @@ class _Beside(NamedTuple):
     met: Mapping[str, float]
     others: Sequence[Mapping[str, float]]
 
-    def worse(self, topics: Iterable[str]) -> bool:
+    def worse(self, topics: Iterable[str], share: float = _WORSE) -> bool:
         """Whether another run meets the judgments of some topics, and this one far less."""
         asked = [*topics]
         mine, *others = (sum(met.get(topic, 0.0) for topic in asked) for met in (self.met, *self.others))
-        return mine < _WORSE * max(others)
+        return mine < share * max(others)
 
     def named(self, rows: Ints) -> list[str]:
         """The topics of some rows."""
@@ -447,6 +449,37 @@ def _failed(beside: _Beside, own: pl.DataFrame, every: Ints, numbers: _Numbers) 
             f"Find out why {name} failed for these topics, and make it anew there: {and_more(topics, 5)}.",
             exception=f"without the {len(topics):,d} topics for which the results of {name} fit no topic",
         )  # fmt: skip
+
+
+def _far_down(beside: _Beside, ranked: pl.DataFrame, lists: Mapping[str, pl.DataFrame]) -> Iterable[RunFault]:
+    """Topics whose lists have what another run ranks first far down, or not at all; all others have it near the top.
+
+    The other run is the one that the run is most alike. Where few topics are between the two, these are no hard ones.
+    """
+    name, topic = beside.name, pl.col("topic_id")
+    size = pl.len().over("topic_id")
+    held = ranked.filter(size >= 2 * _RESULTS).select("pair", "topic_id", depth=(pl.col("place") - 0.5) / size)
+    best = dict[str, float]()
+    for other, rows in lists.items():
+        high = rows.filter((pl.col("place") <= _HIGH) & topic.is_in(held["topic_id"].implode()))
+        depths = high.join(held.select("pair", "depth"), on="pair", how="left").group_by(topic)
+        means = dict(depths.agg(pl.col("depth").fill_null(1.0).mean()).sort(topic).iter_rows())
+        if other != name and means and (not best or np.median([*means.values()]) < np.median([*best.values()])):
+            best, alike = means, other
+    far = [one for one, depth in best.items() if depth >= _FAR_DOWN]
+    rest = [depth for depth in best.values() if depth < _FAR_DOWN]
+    near = sum(depth >= _FAR_DOWN / 2 for depth in rest)
+    if not _TOPICS <= len(far) < 2 * len(rest) or np.median(rest) > _UPPER or not beside.worse(far, _LESS):
+        return
+    if scipy.special.bdtrc(len(far) - 1, len(far) + near, _CLEAN) > _RARE:
+        return
+    yield RunFault(
+        "failed-topics", name, "doubt", frozenset(far),
+        f"For {len(far):,d} of {len(best):,d} topics {name} has what {alike} ranks first far down in its lists or not "
+        f"at all, though near their top for most others, and finds less that is relevant.",
+        f"Find out why {name} failed for these topics, and make it anew there: {and_more(far, 5)}.",
+        exception=f"without the {len(far):,d} topics for which {name} has far down, or lacks, what {alike} ranks first",
+    )  # fmt: skip
 
 
 def _of_topics(kind: str, beside: _Beside, rows: Ints, reason: str, remedy: str) -> RunFault:
