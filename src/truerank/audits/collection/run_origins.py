@@ -42,12 +42,12 @@ _OTHER, _FAR = 3, 4
 _NO_FIT, _ENOUGH = 0.65, 200
 #: Of two runs, one is wrong where it meets the judgments so much less.
 _WORSE: Final = 0.5
-#: What stands so far down a list on average is not near its top; a run that has it there meets the judgments so much less.
-_FAR_DOWN, _LESS = 0.3, 0.8
+#: What stands so far down a list on average is not near its top, where a run meets the judgments so much less.
+_FAR_DOWN, _LESS, _MOSTLY = 0.3, 0.8, 1.2
 #: Offsets of numbered documents that are tried.
 _OFFSETS: Final = (-2, -1, 1, 2)
-#: So many documents that are lost, and so many times what is expected, are no accident, of a run that shares so much.
-_LOST, _TIMES, _SHARES = 3, 20, 0.75
+#: Documents are lost of a run that shares so much of the rest, and so much of a topic.
+_SHARES, _SOME = 0.75, 0.25
 
 
 def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunFault, ...]:
@@ -80,7 +80,7 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
         found += faults
         if not any(fault.weight == "fault" for fault in faults):
             left = frozenset[str]().union(*(fault.topics for fault in faults))
-            found += _lost(name, marked, numbers)
+            found += _lost(name, ranked, [marked[each] for each in others], numbers)
             astray = [*_far_down(beside, ranked.filter(~pl.col("topic_id").is_in(left)), marked)]
             found += astray or _failed(beside, own.filter(~pl.col("topic_id").is_in(left)), every, numbers)
     return tuple(found)
@@ -149,8 +149,7 @@ def _in_sight(name: str, lists: Mapping[str, pl.DataFrame], relevant: pl.DataFra
     leads = every.filter(pl.col("len") >= _LEAD)["between"].to_numpy()
     seen, far = int((leads == 0).sum()), int((leads > _BETWEEN).sum())
     near = len(leads) - seen - far
-    dip = _FEW * near <= min(seen, far) or _MOST * near <= seen
-    if seen < _TOPICS or scipy.special.bdtrc(seen - 1, seen + near, _CLEAN) > _RARE or not dip:
+    if not _apart(seen, near) or (_FEW * near > far and _MOST * near > seen):
         return
     alike = every.filter(pl.col("between") == 0)
     others = (_leads(rows, relevant) for other, rows in lists.items() if other != name)
@@ -385,31 +384,41 @@ def _offset(name: str, own: pl.DataFrame, every: Ints, relevant: pl.DataFrame, n
     )  # fmt: skip
 
 
-def _lost(name: str, lists: Mapping[str, pl.DataFrame], numbers: _Numbers) -> Iterable[RunFault]:
-    """Documents that most others, two at least, return for many topics and the run for none, though it shares the rest.
+def _lost(name: str, ranked: pl.DataFrame, others: Sequence[pl.DataFrame], numbers: _Numbers) -> Iterable[RunFault]:
+    """Documents that most others return for several topics and the run for none, though it shares the rest.
 
-    What one other run returns often may be what only it does.
+    Where it merely ranks otherwise, more documents are such that it returns for few of these topics.
     """
-    own, others = lists[name], [rows["pair"] for other, rows in lists.items() if other != name]
-    alike = pl.concat(others).value_counts().filter(pl.col("count") > max(1, len(others) / 2))["pair"]
-    asked = pl.DataFrame({"pair": alike, "document": alike % numbers.shape[1], "topic": alike // numbers.shape[1]})
-    asked = asked.filter(pl.col("topic").is_in(own["topic"].unique().implode()))
-    shown = pl.col("document").is_in((own["pair"] % numbers.shape[1]).unique().implode())
-    often = asked.with_columns(pl.col("pair").is_in(own["pair"].implode()).alias("shared")).group_by("document")
-    counts = often.agg(pl.len(), pl.col("shared").sum()).filter(pl.col("len") >= _TOPICS)
-    lost, rest = counts.filter(~shown), counts.filter(shown)
+    alike = pl.concat([rows["pair"] for rows in others]).value_counts()
+    asked = alike.filter(pl.col("count") > len(others) / 2).select(
+        "pair", document=pl.col("pair") % numbers.shape[1], topic=pl.col("pair") // numbers.shape[1]
+    )
+    asked = asked.with_columns(shared=pl.col("pair").is_in(ranked["pair"].implode()))
+    # What one has for topics that the other one answers otherwise is not what this one lost.
+    asked = asked.filter(pl.col("shared").mean().over("topic") >= _SOME)
+    shown = pl.col("document").is_in((ranked["pair"] % numbers.shape[1]).unique().implode())
+    counts = asked.group_by("document").agg(pl.len(), pl.col("shared").sum()).with_columns(shown=shown)
+    rest = counts.filter("shown")
     share = float(rest["shared"].sum()) / max(1.0, float(rest["len"].sum()))
-    expected = float(((1 - share) ** counts["len"].to_numpy()).sum())
-    if len(lost) < max(_LOST, _TIMES * expected) or share < _SHARES:
+    often = pl.col("len") >= _TOPICS
+    lost = counts.filter(often & ~pl.col("shown"))
+    near = len(rest.filter(often & (2 * pl.col("shared") < share * pl.col("len"))))
+    if share < _SHARES or not _apart(len(lost), near):
         return
     ids = numbers.documents.gather(lost["document"]).sort().to_list()
     yield RunFault(
         "lost-documents", name, "doubt", frozenset(),
         f"{name} never returns {len(lost):,d} documents that other runs return for {_TOPICS} topics or more "
-        f"({and_more(ids[:3], 3)}), where {expected:.1g} are expected: its index lacks documents.",
+        f"({and_more(ids[:3], 3)}), and {near:,d} others for less than half as many topics as is usual: its index "
+        "lacks documents.",
         f"Make {name} anew on an index of the whole collection.",
         exception=f"that the index of {name} lacks documents",
     )  # fmt: skip
+
+
+def _apart(many: int, near: int) -> bool:
+    """Whether so many are too many, beside those that are nearly so, to be the end of what varies."""
+    return many >= max(_TOPICS, _FEW * near) and bool(scipy.special.bdtrc(many - 1, many + near, _CLEAN) <= _RARE)
 
 
 def _failed(beside: _Beside, own: pl.DataFrame, every: Ints, numbers: _Numbers) -> Iterable[RunFault]:
@@ -469,9 +478,9 @@ def _far_down(beside: _Beside, ranked: pl.DataFrame, lists: Mapping[str, pl.Data
     far = [one for one, depth in best.items() if depth >= _FAR_DOWN]
     rest = [depth for depth in best.values() if depth < _FAR_DOWN]
     near = sum(depth >= _FAR_DOWN / 2 for depth in rest)
-    if not _TOPICS <= len(far) < 2 * len(rest) or np.median(rest) > _UPPER or not beside.worse(far, _LESS):
+    if not _apart(len(far), near) or len(far) > _MOSTLY * len(rest) or np.median(rest) > _UPPER:
         return
-    if scipy.special.bdtrc(len(far) - 1, len(far) + near, _CLEAN) > _RARE:
+    if not beside.worse(far, _LESS):
         return
     yield RunFault(
         "failed-topics", name, "doubt", frozenset(far),
