@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
-import pytest
 from test_check_claims import collection
 
 import truerank
@@ -30,22 +28,6 @@ def test_the_better_of_two_runs_by_topic_is_an_exception() -> None:
     mixed = {topic: better[1]["good" if at % 2 else "plain"][topic] for at, topic in enumerate(better[0])}
     result = checked(better[0], {"best": mixed, "plain": better[1]["plain"]}, "best")
     assert result.conclusion.word == "HOLDS"
-
-
-@pytest.mark.parametrize("many", [4, 30])
-def test_the_best_of_many_variants_is_corrected_for_the_choice(many: int) -> None:
-    grades, runs = collection(topics=50, lead=0.0)
-    draw = random.Random(2)
-
-    def variant() -> dict[str, dict[str, float]]:
-        return {t: {d: s + draw.gauss(0, 0.35) for d, s in held.items()} for t, held in runs["plain"].items()}
-
-    tried = {f"v{at}": variant() for at in range(30)}
-    found = truerank.evaluate(grades, tried, "nDCG@10").sorted("nDCG@10").runs
-    given = {name: tried[name] for name in dict.fromkeys([*found[:many], found[-1]])}
-    result = truerank.check(qrels=grades, run=given, system=found[0], baseline=found[-1], comparisons=1)
-    assert result.base is not None and result.base.effect == "stands"
-    assert ("was chosen among" in result.conclusion.reason) is (many == 30)
 
 
 def test_pairs_that_are_judged_twice_are_read_in_both_ways(tmp_path: Path) -> None:

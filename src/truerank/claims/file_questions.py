@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -38,16 +37,12 @@ _BETTER, _HARDLY_EVER = 2 / 3, 0.1
 _CHANCE: Final = 0.001
 #: So seldom are the topics that a system lacks as much harder by chance.
 LUCK: Final = 0.05
-#: So many runs that share most first documents with the system are variants of it, among which it may be chosen.
-_VARIANTS, _SHARED = 8, 0.5
 
 
 def claim_origins(claim: Claim) -> Iterable[RunFault]:
     """What the scores show."""
     if claim.base.effect == "stands":
-        lists = {name: first_lists(claim, run) for name, run in claim.runs.items()}
-        yield from _never_worse(claim, lists[claim.system], lists[claim.baseline])
-        yield from _best_of_many(claim, lists)
+        yield from _never_worse(claim, *(first_lists(claim, claim.runs[name]) for name in claim.pair))
 
 
 def first_lists(claim: Claim, run: pl.DataFrame) -> dict[str, list[str]]:
@@ -79,29 +74,6 @@ def _never_worse(claim: Claim, mine: dict[str, list[str]], theirs: dict[str, lis
         f"Find out how {claim.system} chose the topics on which it differs from {claim.baseline}.",
         exception=f"that {claim.system} is {claim.baseline} with changes that are hardly ever worse, as if chosen by "
         "the judgments",
-    )  # fmt: skip
-
-
-def _best_of_many(claim: Claim, lists: dict[str, dict[str, list[str]]]) -> Iterable[RunFault]:
-    """The best of many variants, whose lead is not shown once the choice among them counts."""
-    mine = lists[claim.system]
-    scores = {name: float(np.nanmean(claim.evaluation.of(name, claim.measure))) for name in lists}
-    sign = -1 if lower_is_better(claim.measure) else 1
-    variants = [name for name, other in lists.items() if name != claim.system and mean_shared(mine, other) >= _SHARED]
-    if len(variants) < _VARIANTS or any(sign * scores[name] > sign * scores[claim.system] for name in variants):
-        return
-    # Of two variants, both may have been chosen.
-    tried = len(variants) + 1
-    many = max(claim.comparisons, math.comb(tried, 2) if claim.baseline in variants else len(variants))
-    corrected = replace(claim, comparisons=many).base
-    if corrected.effect == "stands":
-        return
-    yield RunFault(
-        "best-of-many", claim.system, "doubt", frozenset(),
-        f"{claim.system} is the best of {tried:,d} runs that share most of their first documents; with "
-        f"Bonferroni's correction for the choice among them the difference is {corrected.figures()}.",
-        "Choose among variants on other topics.",
-        exception=f"if {claim.system} was chosen among {tried:,d} variants on these topics",
     )  # fmt: skip
 
 
