@@ -10,13 +10,12 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-import scipy
 
 from truerank.measures.run_faults import RunFault, score_faults
 from truerank.measures.topic_lists import TopicLists
 from truerank.text.identifiers import likely_cause, natural, respelt
 from truerank.text.normalising import spoken
-from truerank.text.printable import and_more, counted
+from truerank.text.printable import counted
 
 #: A topic has no results of this collection where fewer of its first results are documents.
 _HALF: Final = 0.5
@@ -308,17 +307,6 @@ def _lacking(files: Files) -> Iterable[RunFault]:
     for name, other in (files.pair, files.pair[::-1]):
         both = counts[name].join(counts[other], on="topic_id", suffix="_other")
         ends = both.filter(pl.col("count") < pl.min_horizontal("count_other", files.depth))
-        stubs = ends.filter(_FAR * pl.col("count") <= (counts[name]["count"].median() or 0))["topic_id"]
-        if failed := _lone_lists(files, name, stubs):
-            ends = ends.filter(~pl.col("topic_id").is_in(failed))
-            yield RunFault(
-                "failed-topics", name, "doubt", failed,
-                f"For {len(failed):,d} of {len(own[name]):,d} topics {name} has far fewer results than for the others, "
-                "and no other run nor the judgments have one of them.",
-                f"Find out why {name} failed for these topics, and make it anew there: {and_more(sorted(failed), 5)}.",
-                exception=f"without the {len(failed):,d} topics for which {name} has a few results that nothing else "
-                "has",
-            )  # fmt: skip
         if 2 * len(ends) > len(own[name]):
             # Of lists that are cut for most topics, the others say nothing.
             usual = int(ends["count"].quantile(0.5, "lower") or 0)
@@ -336,24 +324,6 @@ def _lacking(files: Files) -> Iterable[RunFault]:
                 f"Find out why these lists of {name} are short.",
                 exception=f"without the {which}",
             )  # fmt: skip
-
-
-def _lone_lists(files: Files, name: str, stubs: pl.Series) -> frozenset[str]:
-    """Of some topics with short lists those whose results nothing else has, where this is no accident.
-
-    Of the other lists, as many as the run shows have a first result that nothing else has.
-    """
-    keys = ["topic_id", "doc_id"]
-    if len(stubs) < _SAME:
-        return frozenset()
-    elsewhere = [lists.select(*keys) for other, lists in files.judged_lists.items() if other != name]
-    first = files.first[name].join(pl.concat([files.qrels.select(keys), *elsewhere]), on=keys, how="anti")
-    lone = files.first[name].group_by("topic_id").len().join(first.group_by("topic_id").len(), on=["topic_id", "len"])
-    failed = frozenset(lone["topic_id"]).intersection(stubs)
-    top = files.first[name].filter((pl.col("place") == 1) & ~pl.col("topic_id").is_in(stubs.implode()))
-    usual = top.join(first, on=keys, how="semi").height / max(1, top.height)
-    chance = scipy.special.bdtrc(len(failed) - 1, len(stubs), usual)
-    return failed if len(failed) >= _SAME and chance <= _CHANCE else frozenset()
 
 
 def _by_score(files: Files, name: str) -> dict[str, list[str]]:
