@@ -1,7 +1,7 @@
 """What does `check` say where a part of a run, or of the judgments, is at fault?
 
     python studies/faults_in_parts.py [--collection vaswani|cacm] [--shares 0.01 0.05 0.1 0.25 0.5] [--only NAME …]
-        [--claims 2] [--details]
+        [--claims 2]
 
 Two runs that are equal on average get each fault in a share of the topics, of the results or of the documents, so that
 the system leads where it should not. Beside each claim stands its innocent twin: the same lead, by relevant documents
@@ -41,11 +41,6 @@ class Part(NamedTuple):
     draw: Generator
 
 
-def changed(lists: Lists, part: Part, change: Callable[[str], list[str]]) -> Lists:
-    """The lists, other ones for some topics."""
-    return {**lists, **{topic: change(topic) for topic in part.topics}}
-
-
 def documents(lists: Lists) -> list[str]:
     """All that are returned."""
     return sorted({doc for docs in lists.values() for doc in docs})
@@ -70,12 +65,11 @@ def neighbours(part: Part, lists: Mapping[str, list[str]]) -> Lists:
 def sighted(part: Part, *, found: bool) -> Part:
     """The system's relevant documents stand first: all of them, or those that it found."""
 
-    def change(topic: str) -> list[str]:
-        docs = part.system[topic]
-        first = [doc for doc in part.relevant[topic] if not found or doc in docs]
-        return [*first, *(doc for doc in docs if doc not in first)][:DEPTH]
-
-    return part._replace(system=changed(part.system, part, change))
+    lists = dict(part.system)
+    for topic in part.topics:
+        first = [doc for doc in part.relevant[topic] if not found or doc in lists[topic]]
+        lists[topic] = [*first, *(doc for doc in lists[topic] if doc not in first)][:DEPTH]
+    return part._replace(system=lists)
 
 
 def lost(part: Part) -> Part:
@@ -88,7 +82,7 @@ def lost(part: Part) -> Part:
 def of_baseline(change: Callable[[Part, list[str]], list[str]]) -> Callable[[Part], Part]:
     """A fault of the baseline's lists for some topics."""
     return lambda part: part._replace(
-        baseline=changed(part.baseline, part, lambda topic: change(part, part.baseline[topic]))
+        baseline={**part.baseline, **{topic: change(part, part.baseline[topic]) for topic in part.topics}}
     )
 
 
@@ -140,21 +134,15 @@ def base(name: str) -> tuple[list[tuple[Lists, Lists]], Mapping[str, list[str]]]
     return [(lists(okapi), lists(bm25(texts, texts.topics, 1.2, 0.6))), (mixed[0], mixed[1])], relevant
 
 
-def frame(lists: Mapping[str, list[str]]) -> pl.DataFrame:
-    """A run."""
-    rows = [(topic, doc, -float(at)) for topic, docs in lists.items() for at, doc in enumerate(docs)]
-    return pl.DataFrame(rows, schema=["topic_id", "doc_id", "score"], orient="row")
-
-
-def judgments(relevant: Mapping[str, list[str]]) -> pl.DataFrame:
-    """The relevant documents as judgments."""
-    rows = [(topic, doc, 1) for topic, docs in relevant.items() for doc in docs]
-    return pl.DataFrame(rows, schema=["topic_id", "doc_id", "relevance"], orient="row")
+def frame(lists: Mapping[str, list[str]], *, judged: bool = False) -> pl.DataFrame:
+    """A run, or judgments."""
+    rows = [(topic, doc, 1 if judged else -at) for topic, docs in lists.items() for at, doc in enumerate(docs)]
+    return pl.DataFrame(rows, schema=["topic_id", "doc_id", "relevance" if judged else "score"], orient="row")
 
 
 def lead(system: Lists, baseline: Lists, relevant: Mapping[str, list[str]]) -> float:
     """By how much nDCG@10 of the system is higher."""
-    found = truerank.evaluate(judgments(relevant), {"s": frame(system), "b": frame(baseline)}, "nDCG@10")
+    found = truerank.evaluate(frame(relevant, judged=True), {"s": frame(system), "b": frame(baseline)}, "nDCG@10")
     return float(np.mean(found.of("s", "nDCG@10") - found.of("b", "nDCG@10")))
 
 
@@ -173,11 +161,11 @@ def twin(system: Lists, baseline: Lists, relevant: Mapping[str, list[str]], size
     return lists
 
 
-def word(system: Lists, baseline: Lists, relevant: Mapping[str, list[str]]) -> tuple[str, str]:
-    """The letter of a claim, and its headline."""
+def word(system: Lists, baseline: Lists, relevant: Mapping[str, list[str]]) -> str:
+    """The letter of a claim."""
     runs = {"system": frame(system), "baseline": frame(baseline)}
-    found = truerank.check(qrels=judgments(relevant), run=runs, system="system", baseline="baseline")
-    return LETTERS.get(found.conclusion.word, "-"), found.sentence()
+    found = truerank.check(qrels=frame(relevant, judged=True), run=runs, system="system", baseline="baseline")
+    return LETTERS.get(found.conclusion.word, "-")
 
 
 def cells(
@@ -192,12 +180,8 @@ def cells(
             some = [topics[at] for at in draw.choice(len(topics), max(1, round(share * len(topics))), replace=False)]
             part = FAULTS[name](Part(system, baseline, relevant, some, share, draw))
             size = lead(part.system, part.baseline, part.relevant)
-            letter, text = word(part.system, part.baseline, part.relevant)
-            better = twin(system, baseline, relevant, size, seed)
-            other, _ = word(better, baseline, relevant)
-            words, twins = words + letter, twins + other
-            if given.details:
-                print(f"{name} {share:.0%} {size:+.3f} {letter}{other} {' '.join(text.split())[:400]}", flush=True)
+            words += word(part.system, part.baseline, part.relevant)
+            twins += word(twin(system, baseline, relevant, size, seed), baseline, relevant)
         yield f"{words} / {twins}"
 
 
@@ -208,7 +192,6 @@ def main() -> None:
     parser.add_argument("--shares", nargs="+", type=float, default=SHARES)
     parser.add_argument("--only", nargs="*", default=[], help="parts of the names of faults")
     parser.add_argument("--claims", type=int, default=2)
-    parser.add_argument("--details", action="store_true")
     given = parser.parse_args()
     require_shared()
     names = [name for name in FAULTS if not given.only or any(part in name for part in given.only)]

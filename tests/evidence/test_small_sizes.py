@@ -30,6 +30,7 @@ SHARED = {
     "studies/collection_planted": "--collection cacm --only twice",
     "studies/corrected_scores": "coverage --simulations 10",
     "studies/explain": "inject --sets cacm --pairs 3",
+    "studies/faults_in_parts": "--collection cacm --shares 0.25 --only prefix --claims 1",
     "studies/floors": "claims --sets cacm --count 1",
     "studies/leaderboard": "planted --draws 1",
     "studies/leakage_verdicts": "--sets 2 --lines 200",
