@@ -136,7 +136,7 @@ def base(name: str) -> tuple[list[tuple[Lists, Lists]], Mapping[str, list[str]]]
 
 def frame(lists: Mapping[str, list[str]], *, judged: bool = False) -> pl.DataFrame:
     """A run, or judgments."""
-    rows = [(topic, doc, 1 if judged else -at) for topic, docs in lists.items() for at, doc in enumerate(docs)]
+    rows = [(topic, doc, 1 if judged else -float(at)) for topic, docs in lists.items() for at, doc in enumerate(docs)]
     return pl.DataFrame(rows, schema=["topic_id", "doc_id", "relevance" if judged else "score"], orient="row")
 
 

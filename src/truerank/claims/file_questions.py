@@ -132,12 +132,10 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
     pair = files.pair
     faults = run_faults(files)
     if not any(fault.weight == "fault" for fault in faults):
-        misplaced = tuple(_misplaced(given, files))
-        origins = run_origins(files, given.scoring.rel)
-        # Results of other topics have no order, either; those of other numbers fit other topics as well.
-        renumbered = tuple(fault for fault in origins if fault.kind == "other-numbers")
-        misplaced = tuple(one for one in misplaced if one.run not in {fault.run for fault in renumbered})
-        faults += (*misplaced, *renumbered) if misplaced else (*origins, *(claim_origins(claim) if claim else ()))
+        # Results of topics with the judgments of others are in no order, either.
+        origins = tuple(_misplaced(given, files)) or run_origins(files, given.scoring.rel)
+        chosen = claim_origins(claim) if claim and all(fault.kind != "misplaced-judgments" for fault in origins) else ()
+        faults += (*origins, *chosen)
     # A run that is alone is looked at as both of a pair.
     faults = tuple(dict.fromkeys(faults))
     faults += tuple(RunFault("repeated-pairs", "", "note", frozenset(), one, "") for one in material.repeated)
@@ -392,7 +390,7 @@ def _sentence(claim: Claim | None, facts: Mapping[str, Any]) -> str:
 
 
 def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:
-    """Judgments, or a run, that belong to other topics than those whose ids they have."""
+    """Judgments that belong to other topics than those whose ids they have."""
 
     def texts(wanted: Collection[str]) -> dict[str, str]:
         found = [*open_documents(str(given.sources.docs), keep_empty=True).chosen(wanted)]
@@ -417,15 +415,6 @@ def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:
             f"The judgments {_MISPLACED[fit.word]}{cause}: {fit.evidence}",
             "Give judgments and topics of one collection, with the same ids, and grades that rise with relevance.",
         )  # fmt: skip
-    for each in fit.sources if fit.word == "fits" else ():
-        if each.source in files.pair and each.word in ("shifted", "shuffled"):
-            astray = frozenset(topic for topic, _ in each.topics)
-            whole = each.of_all(judged)
-            yield RunFault(
-                "misplaced-run", each.source, "fault" if whole else "topics", frozenset() if whole else astray,
-                f"The results of {each.source} {_MISPLACED[each.word]}: {each.evidence}",
-                "Give the run the ids of the topics that it answers.",
-            )  # fmt: skip
 
 
 def _plain(fault: RunFault) -> dict[str, Any]:
