@@ -442,10 +442,12 @@ def _failed(beside: _Beside, own: pl.DataFrame, every: Ints, numbers: _Numbers) 
         return
     half = chance + np.median(((met - chance) / most)[~low]) / 2 * most
     # Where the two are too near, a topic says nothing.
-    told = 2 * least <= half
-    if not _apart(int((low & told).sum()), int((~low & (met <= half) & told).sum())):
-        return
+    near = (low | (met <= half)) & (2 * least <= half)
+    peak = int((low & near).sum())
+    share = ((np.floor(least) + 1) / (np.floor(half) + 1))[near]
     topics = lists.filter(low)["topic_id"].sort().to_list()
+    if peak < _TOPICS or scipy.special.bdtrc(peak - 1, near.sum(), share.mean() ** 0.5) > _CHANCE:
+        return
     if beside.worse(topics):
         yield RunFault(
             "failed-topics", name, "doubt", frozenset(topics),
