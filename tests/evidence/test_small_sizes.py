@@ -28,6 +28,7 @@ ALONE = {
 SHARED = {
     "studies/assessors": "--seeds 1 --resamples 20 --workers 1",
     "studies/collection_planted": "--collection cacm --only twice",
+    "studies/collection_shares": "--only times --seeds 1",
     "studies/corrected_scores": "coverage --simulations 10",
     "studies/explain": "inject --sets cacm --pairs 3",
     "studies/faults_in_parts": "--collection cacm --shares 0.25 --only prefix --claims 1",
