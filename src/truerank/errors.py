@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -112,8 +112,15 @@ class TwoReadingsError(InputError):
     def beside(self, columns: str) -> TwoReadingsError:
         """The same question, whose choices also say what was named before."""
         named = [(part.partition("=")[0].strip(), part) for part in columns.split(",") if part]
-        whole = [",".join([*(part for role, part in named if f"{role}=" not in one), one]) for one in self.choices]
-        error = type(self)(self.fault, tuple(whole), self.where or "")
+        return self._with(",".join([*(part for role, part in named if f"{role}=" not in x), x]) for x in self.choices)
+
+    def among(self, choices: Iterable[str]) -> TwoReadingsError:
+        """The same question with some of its choices; with all of them where there are none."""
+        kept = frozenset(choices) or frozenset(self.choices)
+        return self._with(choice for choice in self.choices if choice in kept)
+
+    def _with(self, choices: Iterable[str]) -> TwoReadingsError:
+        error = type(self)(self.fault, tuple(choices), self.where or "")
         error.details = self.details
         return error
 

@@ -297,3 +297,21 @@ def test_labels_of_annotators_in_rows_are_labels(tmp_path: Path) -> None:
     path.write_text("\n".join(["art_id,ann,criteria,annotation", *rows]))
     with pytest.raises(InputError, match="judge agreement"):
         opened(path)
+
+
+def test_only_options_that_lead_on_are_offered(tmp_path: Path) -> None:
+    path = tmp_path / "ragas.jsonl"
+    rows = [
+        {
+            "user_input": text,
+            "reference": "it is never said in so many words",
+            "retrieved_contexts": [f"a text of some words about {n}", "another one that says nothing"],
+            "faithfulness": OLD[n],
+            "context_recall": NEW[n],
+        }
+        for n, text in enumerate(QUESTIONS)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(TwoReadingsError) as raised:
+        opened(path)
+    assert raised.value.choices == ("score=faithfulness", "score=context_recall")

@@ -271,7 +271,7 @@ def check_judged_answers(table: GoldenRows, free: Sequence[str], expected: str |
     scored = [name for name in free if terms.RAG_MEASURE.fullmatch(joined(name))]
     if scored:
         fault = f"scores of a program that judges answers ({first_names(scored, quoted=True)}), or results to be scored"
-        choices = (*(f"score={name}" for name in scored[:2]), f"expected={expected},retrieved={retrieved}")
+        choices = (*(f"score={name}" for name in scored), f"expected={expected},retrieved={retrieved}")
         raise table.two_readings(fault, choices)
 
 

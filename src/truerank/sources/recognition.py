@@ -652,7 +652,8 @@ def opened(paths: Any, columns: str = "", measure: str = "", **named: Any) -> Op
     try:
         readings = read_as_given(several, columns, measure)
     except TwoReadingsError as error:
-        raise error.beside(columns) from None
+        asked = error.beside(columns)
+        raise asked.among([choice for choice in asked.choices if _leads_on(several, choice, measure)]) from None
     if not any(one.kind in _CHECKED for one in readings):
         for one in readings:
             if one.kind == "labels":
@@ -675,6 +676,21 @@ def opened(paths: Any, columns: str = "", measure: str = "", **named: Any) -> Op
         if one.kind == "golden set":
             sources = {**_of_golden_set(one), **sources}
     return Opened(several, readings, sources, merged, results)
+
+
+def _leads_on(paths: Sequence[Any], choice: str, measure: str) -> bool:
+    """Whether files can be read with a choice, perhaps after another question; large ones are not tried."""
+    named = [Path(path) for path in paths if isinstance(path, str | Path) and Path(path).is_file()]
+    if len(named) < len(paths) or sum(path.stat().st_size for path in named) > _SMALL:
+        return True
+    try:
+        read_as_given(paths, choice, measure)
+    except TwoReadingsError:
+        return True
+    except InputError as error:
+        # A measure is asked for next, and missing ranks have a remedy of their own.
+        return "--measure" in error.remedy or "rank=" in choice
+    return True
 
 
 def _of_golden_set(one: Reading) -> dict[str, Any]:
