@@ -315,3 +315,60 @@ def test_only_options_that_lead_on_are_offered(tmp_path: Path) -> None:
     with pytest.raises(TwoReadingsError) as raised:
         opened(path)
     assert raised.value.choices == ("score=faithfulness", "score=context_recall")
+
+
+def test_a_copied_annotator_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "batch.csv"
+    labels = ["yes", "no", "maybe"]
+    rows = ["hitid,a,b,c", *(f"H{n},{labels[n % 3]},{labels[n % 2]},{labels[n % 2]}" for n in range(COUNT))]
+    path.write_text("\n".join(rows))
+    notes = truerank.judge.agreement(paths=str(path)).notes
+    assert any(note.startswith("b and c have the same labels on all 20 items") for note in notes)
+
+
+def test_what_all_rows_share_names_no_question() -> None:
+    table = {"Case ID": [812] * COUNT, "Query Text": QUESTIONS, "old_mrr": OLD, "new_mrr": NEW}
+    assert len(read_golden(table).questions) == COUNT
+
+
+def test_flags_called_correct_may_have_failures() -> None:
+    cells = ["N/A" if n % 7 == 1 else "ERROR: timeout" if n % 7 == 2 else n % 2 for n in range(COUNT)]
+    table = {"qid": QUESTIONS, "old_correct": [n % 3 % 2 for n in range(COUNT)], "new_correct": cells}
+    assert list(read_golden(table).scores) == ["old_correct", "new_correct"]
+
+
+def test_a_value_outside_of_its_measure_is_no_score() -> None:
+    table = {"question": QUESTIONS, "faithfulness": [-1.0 if n % 6 == 1 else 0.4 + n / 50 for n in range(COUNT)]}
+    with pytest.raises(InputError, match="leave the cells of failures empty") as raised:
+        read_golden(table, "score=faithfulness")
+    assert "--columns" not in raised.value.remedy
+
+
+def test_ranks_in_words_are_missing() -> None:
+    ranks = {
+        f"rank_{name}": ["not found" if n % 5 == at else 1 + n % 4 for n in range(COUNT)]
+        for at, name in enumerate("ab")
+    }
+    with pytest.raises(InputError, match="8 ranks missing"):
+        read_golden({"query": QUESTIONS, **ranks})
+
+
+def test_the_only_text_of_a_result_is_its_name() -> None:
+    rows = [
+        {"question": text, "authorities": [{"citation": f"{n} F.3d", "weight": 2}],
+         "results": {"old": [f"{n + 1} F.3d", f"{n} F.3d"], "new": [f"{n} F.3d", f"{n + 2} F.3d"]}} for n, text in enumerate(QUESTIONS)
+    ]  # fmt: skip
+    found = read_golden(rows)
+    assert found.qrels is not None and found.qrels["relevance"].unique().to_list() == [2]
+
+
+def test_bold_rows_of_means_and_counts_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "comment.md"
+    rows = [
+        f"| {text} | {a} | {b} | {900 + at} |" for at, (text, a, b) in enumerate(zip(QUESTIONS, OLD, NEW, strict=True))
+    ]
+    path.write_text(
+        "\n".join(["| Frage | alt | neu | Anzahl |", "|---|---|---|---|", *rows, "| **Mean** | 0.5 | 0.5 | 900 |"])
+    )
+    found = read_golden(path)
+    assert len(found.questions) == COUNT and list(found.scores) == ["alt", "neu"]

@@ -23,6 +23,9 @@ from truerank.options import Columns, Confidence, Flag, Labels, Out, Range, Seed
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
+#: So many items with the same labels of two annotators are no accident.
+_MANY = 20
+
 
 class LabelAgreement(NamedTuple):
     """One label or answer, given or not given: how often it was given, and the coefficients."""
@@ -245,6 +248,15 @@ def _notes(
     inside = [ratings.annotators[at].name for at in columns if at in models]
     if include_models and inside:
         notes.append(f"Not only people: these figures include the model{'s' * (len(inside) > 1)} {', '.join(inside)}.")
+    said: dict[int, dict[int, tuple[str, ...]]] = {at: {} for at in columns}
+    for rating in ratings.ratings:
+        if rating.annotator in said:
+            said[rating.annotator][rating.unit] = rating.labels
+    for one, other in itertools.combinations(columns, 2):
+        both = [said[one][unit] for unit in said[one].keys() & said[other].keys()]
+        if len(both) >= _MANY and len(set(both)) > 1 and said[one] == said[other]:
+            names = " and ".join(ratings.annotators[at].name for at in (one, other))
+            notes.append(f"{names} have the same labels on all {len(both):,} items: one may be a copy of the other.")
     return (*notes, *ratings.notes)
 
 

@@ -649,10 +649,10 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
             values[system][number].append(sign * value)
             count = len(values[system][number])
             named[system][number].append(str(count) if is_empty(repeat) else in_cells.identifier_of(repeat))
-    if missing and ranked:
+    if ranked and (missing or texts):
         remedy = "write a rank below the end of the lists, or give 1 / rank, and 0 for nothing"
-        many = counted(sum(missing.values()), "rank")
-        raise table.fault(f"{many} missing (empty, 0 or less): nothing was found, or nothing asked", remedy)
+        many = counted(sum(missing.values()) + sum(map(len, texts.values())), "rank")
+        raise table.fault(f"{many} missing (empty, words, 0 or less): nothing was found, or nothing asked", remedy)
     repeated = [scores for own in values.values() for scores in own.values() if len(scores) > 1]
     copied = roles.repeat is None and all(len(set(scores)) == 1 for scores in repeated)
     if repeated:

@@ -375,9 +375,14 @@ def _of_mapping(value: Mapping[str, Any]) -> Retrieved | None:
     score = next(
         (number_of(flat[key]) for key in ("score", "similarity", "relevance_score", "_score") if key in flat), None
     )
-    grade = next((number_of(flat[key]) for key in ("rating", "grade", "relevance", "gain") if key in flat), None)
+    grade = next(
+        (number_of(flat[key]) for key in ("rating", "grade", "relevance", "gain", "weight") if key in flat), None
+    )
     text = next((str(flat[key]) for key in _TEXTS if isinstance(flat.get(key), str)), "")
-    identifier = next((flat[key] for key in KEYS if not is_empty(flat.get(key))), text or None)
+    names = [cell for cell in flat.values() if isinstance(cell, str)]
+    # The only text of an object is its name, whatever that is called.
+    named = text or (names[0] if len(names) == 1 else None)
+    identifier = next((flat[key] for key in KEYS if not is_empty(flat.get(key))), named)
     distance = next((number_of(cell) for key, cell in flat.items() if rising(str(key))), None)
     return None if identifier is None else Retrieved(identifier_of(identifier), score, text, distance, grade)
 

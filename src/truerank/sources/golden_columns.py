@@ -78,7 +78,7 @@ _ROLES: Final[Mapping[str, tuple[frozenset[str], Callable[[GoldenRows, str], boo
     "document": (terms.DOCUMENT, lambda table, name: not is_lists(table, name)),
     "grade": (terms.GRADE | terms.LABEL, is_numeric),
     "question": (terms.QUESTION, _is_question),
-    "id": (terms.ID, lambda table, name: True),
+    "id": (terms.ID, lambda table, name: len(table.rows) < _FEWEST_ROWS or len(set(map(str, table.cells(name)))) > 1),
     "score": (terms.SCORE | terms.SCORES, lambda table, name: is_scored(table, name) and not is_lists(table, name)),
 }
 
@@ -311,7 +311,9 @@ def half_roles(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> tupl
     def named(role: str, *more: str) -> str | None:
         words = _ROLES[role][0].union(more)
         fitting = called(names, words) if role == "question" else [name for name in names if joined(name) in words]
-        return chosen.get(role, (None,))[0] or min(fitting, key=_id_order, default=None)
+        # What all rows share names no question.
+        told = [name for name in fitting if role not in ("id", "question") or _ROLES["id"][1](table, name)]
+        return chosen.get(role, (None,))[0] or min(told, key=_id_order, default=None)
 
     system, question, identifier, rank, score, document = map(
         named, ("system", "question", "id", "rank", "score", "document")
@@ -365,7 +367,9 @@ def _expected(table: GoldenRows, names: Sequence[str], taken: set[str]) -> str |
     # Beside fractions, a number of references is none of them.
     shares = any(is_share(table, name) and not is_whole(table, name) for name in names)
     numbers = [name for name in names if name not in taken and is_numeric(table, name) and joined(name) not in terms.ID]
-    crossed = numbers if len(numbers) > 1 and factors(numbers) else ()
+    crossed = numbers if len(numbers) > 1 and factors(numbers) else []
+    right = [name for name in names if says(name, ("correct",)) and is_scored(table, name)]
+    crossed = [*crossed, *right] if len(right) > 1 else crossed
     for name in names:
         words = set(words_of(name))
         if name in taken or name in crossed or words & terms.RETRIEVED or words & terms.SCORES:
@@ -505,7 +509,7 @@ def _is_results(table: GoldenRows, name: str, known: frozenset[str]) -> bool:
     if not cells:
         return False
     if is_lists(table, name):
-        return not is_other_words(table, name, known)
+        return not is_other_words(table, name, known) and not (words_of(name) and {*words_of(name)} <= terms.NOTES)
     if is_prose(table, name) or (not known and {*words_of(name)[-1:]} & terms.NOTES):
         return False
     if not is_numeric(table, name):

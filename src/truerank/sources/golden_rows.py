@@ -56,7 +56,7 @@ _SUMMARIES: Final = frozenset(
 _OF_ALL: Final = frozenset("score scores over queries questions topics of value results weighted".split())
 #: The most words of a label such as "Subtotal Billing", which no question is called, and the first word of one.
 _LABEL: Final = 5
-_FIRST: Final = re.compile(r"\s*[^\W\d_]+")
+_FIRST: Final = re.compile(r"[\s*_]*([^\W\d_]+)")
 #: A list of questions beside other lists of its length: columns.
 _ASKED: Final = frozenset("question query questions queries user_input prompt".split())
 #: What names a question, and never a result.
@@ -150,8 +150,8 @@ def _summaries(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[
     """
     ids, texts = ([one for one in names if _is_called(one, words)] for words in (ID, QUESTION))
     called = (*ids, *texts) or names[:1]
-    firsts = {found[0] for row in rows for name in called if (found := _FIRST.match(str(row.get(name, ""))))}
-    if not any(first.strip().casefold() in _SUMMARIES | _OF_ALL | {"ø"} for first in firsts):
+    firsts = {found[1] for row in rows for name in called if (found := _FIRST.match(str(row.get(name, ""))))}
+    if not any(first.casefold() in _SUMMARIES | _OF_ALL | {"ø"} for first in firsts):
         return {}
     cells = [{name: " ".join(str(cell).split()).strip(":. ") for name, cell in row.items()} for row in rows]
     words = [[cell for cell in own.values() if _LETTERS.search(cell)] for own in cells]

@@ -83,7 +83,7 @@ def score_roles(
     others = [name for name in free if name not in own]
     if not (found.identifier or found.question):
         found = _of_rows(found, others, chosen)
-    shown = f", or say that these are scores: --columns score={'+'.join(own)}"
+    shown = "" if "score" in chosen else f", or say that these are scores: --columns score={'+'.join(own)}"
     ranked = found.rank or all(says(name, terms.RANK) and lower_is_better(name) for name in own)
     left = (*left, *refuse_marks(table, () if ranked else own, found.system, shown, asked="score" not in chosen))
     if found.system is not None:
@@ -237,7 +237,8 @@ def refuse_marks(
     values = " or ".join(f"{value:g}" for value in sorted(marks))
     names = first_names(dict.fromkeys(name for _, name in rows), quoted=True)
     many = f"{values} in {len(rows)} score{'s' * (len(rows) != 1)} of {names}"
-    if not (asked and certain):
+    # What is called after a measure has no values outside of it, whoever named it.
+    if not (certain and (asked or all(measure_in(name) for _, name in rows))):
         return (f"{many}: counted as scores",)
     others = [value for _, _, value in cells if value not in marks]
     fault = f"{many}, all others from {min(others):g} to {max(others):g}: failures, or scores"

@@ -42,6 +42,7 @@ _ENGLISH: Final = {
         "source": "quelle fuente",
         "sources": "quellen fuentes",
         "score": "punktzahl puntuacion",
+        "count": "anzahl cantidad",
     }.items()
     for word in words.split()
 }
@@ -81,7 +82,7 @@ DOCUMENT: Final = frozenset(
     "doc_id docid document document_id doc docno chunk_id passage_id result_id retrieved_id retrieved_doc "
     "retrieved_doc_id corpus_id article".split()
 )
-RANK: Final = frozenset("rank position place".split())
+RANK: Final = frozenset("rank position place doc_position doc_rank result_rank".split())
 GRADE: Final = frozenset(
     "relevance grade rel is_relevant judgment judgement gain relevance_judgment relevance_judgement relevance_grade "
     "relevance_label human_relevance".split()

@@ -61,7 +61,9 @@ _RATERS: Final = frozenset(
 _ROLES: Final = ("person", "model", "adjudicator")
 _KINDS: Final = ("label", "skip", "undo", "adjudicate", "open")
 #: Columns that name an item where nothing else distinguishes it.
-_ITEMS: Final = tuple("item example_id answer_id sample_id case_id response_id trace_id record_id id".split())
+_ITEMS: Final = tuple(
+    "item hitid hit_id example_id answer_id sample_id case_id response_id trace_id record_id id".split()
+)
 #: Different labels of one annotator, at most, beside those of another one.
 _MOST_LABELS: Final = 12
 #: What columns can be named, and what is read from them.

@@ -471,8 +471,11 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
         return sum(pattern.fullmatch(line.strip()) is not None for line in fitting) / len(fitting)
 
     found: tuple[Kind, str] | None = None
-    if share(_QREL) >= _SHARE:
+    if share(_QREL) >= _SHARE and not named:
         _check_four(path, below)
+    if named and "rank" in plain[0].lower().split() and share(_RUN) < _SHARE:
+        return None  # a table, whose columns say what they are
+    if share(_QREL) >= _SHARE:
         found = "judgments", "lines of topic, 0, document and grade"
     elif share(_RUN) >= _SHARE:
         found = "run", "lines of topic, Q0, document, rank, score and tag"
