@@ -356,7 +356,8 @@ def test_ranks_in_words_are_missing() -> None:
 def test_the_only_text_of_a_result_is_its_name() -> None:
     rows = [
         {"question": text, "authorities": [{"citation": f"{n} F.3d", "weight": 2}],
-         "results": {"old": [f"{n + 1} F.3d", f"{n} F.3d"], "new": [f"{n} F.3d", f"{n + 2} F.3d"]}} for n, text in enumerate(QUESTIONS)
+         "results": {"old": [f"{n + 1} F.3d", f"{n} F.3d"], "new": [f"{n} F.3d", f"{n + 2} F.3d"]}}
+        for n, text in enumerate(QUESTIONS)
     ]  # fmt: skip
     found = read_golden(rows)
     assert found.qrels is not None and found.qrels["relevance"].unique().to_list() == [2]
