@@ -148,7 +148,7 @@ def _same(claim: Claim) -> str:
 
 
 def _is_smaller(base: ClaimEstimate, final: ClaimEstimate) -> bool:
-    return base.value is not None and final.value is not None and final.value < base.value
+    return base.value is not None and final.value is not None and round(base.value - final.value, 3) > 0
 
 
 def _outline(answers: Sequence[ClaimAnswer], change: ClaimChange) -> str:

@@ -20,6 +20,7 @@ from truerank.audits.collection.results import CollectionAudit
 from truerank.audits.collection.results import load_audit as load_collection_audit
 from truerank.audits.collection.run_faults import HARDLY, cut_short
 from truerank.claims.claim import Claim, Effect, Repair, change_by, signed
+from truerank.claims.file_questions import LARGE
 from truerank.claims.inquiry import ClaimMaterial, Inquiry
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.steps import AuditSteps
@@ -309,6 +310,9 @@ def without_touched(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, r
         repair = Repair(f"{what} of '{kind.title}'", topics=topics, documents=documents)
         named.append(f"{kind.title} ({finding.counted})")
         if claim.base.effect != "stands" or share > _MOST:
+            continue
+        if kind.name == "random-judgments" and share >= LARGE:
+            exceptions.append(f"on the {_counted(len(topics), 'topic')} of '{kind.title}'")
             continue
         left = claim.repaired((repair,))
         if left is not None and left.base.effect == "stands" and not _excluded(claim, left):

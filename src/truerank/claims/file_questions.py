@@ -30,19 +30,10 @@ from truerank.sources import open_documents, read_topics
 from truerank.text.identifiers import likely_cause, natural
 from truerank.text.printable import and_more, counted, listed
 
-#: Two runs are made from each other where so many of their lists are the same, or so many have the same documents.
-_SAME_LISTS, _SAME_DOCUMENTS = 0.2, 0.5
-#: Of the topics on which a system differs from what it was made from, a good one is better on about two thirds.
-_BETTER, _HARDLY_EVER = 2 / 3, 0.1
-_CHANCE: Final = 0.001
+#: So large a share of the topics that are at fault leaves no claim as it was, whatever the others show.
+LARGE: Final = 0.1
 #: So seldom are the topics that a system lacks as much harder by chance.
 LUCK: Final = 0.05
-
-
-def claim_origins(claim: Claim) -> Iterable[RunFault]:
-    """What the scores show."""
-    if claim.base.effect == "stands":
-        yield from _never_worse(claim, *(first_lists(claim, claim.runs[name]) for name in claim.pair))
 
 
 def first_lists(claim: Claim, run: pl.DataFrame) -> dict[str, list[str]]:
@@ -50,31 +41,6 @@ def first_lists(claim: Claim, run: pl.DataFrame) -> dict[str, list[str]]:
     judged = on_topics(run, claim.qrels["topic_id"].unique()).sort("topic_id", "rank")
     first = judged.group_by("topic_id", maintain_order=True).agg(pl.col("doc_id").head(cutoff_of(claim)))
     return dict(first.iter_rows())
-
-
-def _never_worse(claim: Claim, mine: dict[str, list[str]], theirs: dict[str, list[str]]) -> Iterable[RunFault]:
-    """A system made from its baseline that is hardly ever worse: changes that somebody chose by the judgments."""
-    shared = [topic for topic in mine if topic in theirs]
-    same = sum(mine[topic] == theirs[topic] for topic in shared)
-    documents = sum(set(mine[topic]) == set(theirs[topic]) for topic in shared)
-    if same < _SAME_LISTS * len(shared) and documents < _SAME_DOCUMENTS * len(shared):
-        return
-    differences = claim.differences(claim.evaluation)
-    better, worse = int((differences > 0).sum()), int((differences < 0).sum())
-    if not better or worse > _HARDLY_EVER * (better + worse):
-        return
-    if scipy.stats.binomtest(better, better + worse, _BETTER, alternative="greater").pvalue > _CHANCE:
-        return
-    yield RunFault(
-        "never-worse", claim.system, "doubt", frozenset(),
-        f"{claim.system} and {claim.baseline} return the same first results, in the same order, for {same:,d} of "
-        f"{len(shared):,d} topics and the same documents for {documents:,d}; elsewhere {claim.system} is better on "
-        f"{better:,d} topics and worse on {worse:,d}. Changes that were not chosen by the judgments "
-        "make some topics worse.",
-        f"Find out how {claim.system} chose the topics on which it differs from {claim.baseline}.",
-        exception=f"that {claim.system} is {claim.baseline} with changes that are hardly ever worse, as if chosen by "
-        "the judgments",
-    )  # fmt: skip
 
 
 def mean_shared(mine: dict[str, list[str]], other: dict[str, list[str]]) -> float:
@@ -134,8 +100,7 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
     if not any(fault.weight == "fault" for fault in faults):
         # Results of topics with the judgments of others are in no order, either.
         origins = tuple(_misplaced(given, files)) or run_origins(files, given.scoring.rel)
-        chosen = claim_origins(claim) if claim and all(fault.kind != "misplaced-judgments" for fault in origins) else ()
-        faults += (*origins, *chosen)
+        faults += origins
     # A run that is alone is looked at as both of a pair.
     faults = tuple(dict.fromkeys(faults))
     faults += tuple(RunFault("repeated-pairs", "", "note", frozenset(), one, "") for one in material.repeated)
@@ -241,7 +206,7 @@ def _allowed_for(
     """The answer with what leaving out the topics that a fault touches does, and with what else changes the claim."""
     own = [fault for fault in faults if fault.run in ("", claim.system, claim.baseline)]
     touched = [fault for fault in own if fault.weight == "topics"]
-    exceptions = tuple(_exceptions(claim, own))
+    exceptions = (*_exceptions(claim, own), *_large(claim, own))
     floor = null.floor.mean or 0.0
     low = not lower_is_better(claim.measure) and floor >= _LOW and _above(claim, null).effect != "stands"
     if low and not (null.of == "collection" and reads_queries(claim, claim.system)):
@@ -294,6 +259,17 @@ def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str,
             yield f"that {fault.run} lacks topics that are harder than others", claim.base
 
 
+def _large(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str, ClaimEstimate]]:
+    """Faults of many topics, which are left out or count 0, and say that the files are not what they should be."""
+    for fault in faults:
+        wide = len(fault.topics) >= LARGE * len(claim.evaluation.topics) and claim.base.effect == "stands"
+        lost = fault.kind == "lacking-topics" and fault.run == claim.baseline and claim.scoring.missing != "skip"
+        if wide and lost:
+            yield f"on the {len(fault.topics):,d} topics for which {fault.run} has no results", claim.base
+        elif wide and fault.weight == "topics" and fault.kind != "copied-topics":
+            yield f"on the {len(fault.topics):,d} topics {_WITHOUT[fault.kind]}", claim.base
+
+
 def harder(claim: Claim, name: str, topics: Collection[str]) -> bool:
     """Whether the other system does worse on the topics that one lacks than on its others, by more than chance."""
     other = claim.baseline if name == claim.system else claim.system
@@ -338,7 +314,8 @@ def _doubted(claim: Claim, fault: RunFault) -> Iterable[tuple[str, ClaimEstimate
             yield fault.exception, claim.base
         return
     left = claim.repaired((Repair(fault.exception, fault.topics, fault.documents),))
-    if left is None:
+    seen = fault.kind == "judgments-in-sight" and len(fault.topics) >= LARGE * len(claim.evaluation.topics)
+    if left is None or (seen and fault.run == claim.system):
         yield fault.exception, claim.base
     elif left.base.effect != "stands":
         yield fault.exception, replace(left.base, label=f"without what {fault.kind} touches")

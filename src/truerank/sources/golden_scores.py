@@ -521,7 +521,8 @@ def scale_fault(values: Mapping[str, Sequence[float]], *, lower: bool) -> str:
     """What shows that systems have scores of different scales; times and ranks (`lower`) have no upper end."""
     largest = {name: max(map(abs, own), default=0.0) for name, own in values.items()}
     first, last = min(largest, key=largest.__getitem__), max(largest, key=largest.__getitem__)
-    if largest[last] <= (SCALE**2 if lower else SCALE) * max(largest[first], 1e-9):
+    # Who never scores has no scale.
+    if not largest[first] or largest[last] <= (SCALE**2 if lower else SCALE) * largest[first]:
         return ""
     above = sum(abs(value) > largest[first] for value in values[last])
     return (

@@ -377,7 +377,7 @@ def _alike(files: Files) -> Iterable[RunFault]:
                 "shared-lists", "", "doubt", frozenset(same),
                 f"{one} and {other} return the same first results, in the same order, for {len(same):,d} of "
                 f"{len(shared):,d} topics, and have {common:.0%} of them in common for the others: one has rows of "
-                "the other there, or falls back on it.",
+                "the other there or falls back on it, or both did the same there.",
                 "Give both runs as their systems made them.",
                 exception=f"without the {len(same):,d} topics for which both runs have the same list",
             )  # fmt: skip
