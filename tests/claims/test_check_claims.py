@@ -651,6 +651,29 @@ def test_blank_scores_are_told_at_both_ends() -> None:
     assert "with the worst and the best scores there" in truerank.check({"id": [*range(60)], **some}).conclusion.reason
 
 
+def test_a_lead_that_missing_scores_make_is_none() -> None:
+    draw = random.Random(5)
+    scores = {name: [min(1.0, lead + draw.random() / 2) for _ in range(40)] for name, lead in (("a", 0.5), ("b", 0.3))}
+    blank = {"id": [*range(40)], "b": scores["b"], "a": [x if n % 3 else None for n, x in enumerate(scores["a"])]}
+    found = truerank.check(blank, system="a", baseline="b").conclusion
+    assert found.word == "CANNOT TELL" and "Only without what is missing there is a lead" in found.reason
+    assert truerank.check({**blank, "a": scores["a"]}, system="a", baseline="b").conclusion.word == "HOLDS"
+
+
+@pytest.mark.parametrize(("lost", "word"), [(0, "HOLDS"), (3, "HOLDS"), (12, "HOLDS EXCEPT")])
+def test_a_baseline_without_results_for_many_topics_forbids_a_plain_word(lost: int, word: str) -> None:
+    grades, runs = collection(topics=60, lead=1.0)
+    part = {topic: held for at, (topic, held) in enumerate(runs["plain"].items()) if at >= lost}
+    found = truerank.check(qrels=grades, run={"good": runs["good"], "plain": part}, system="good").conclusion
+    assert found.word == word and ("for which plain has no results" in found.reason) == (word != "HOLDS")
+
+
+def test_who_never_scores_has_a_scale() -> None:
+    hits = [n % 3 > 0 for n in range(20)]
+    found = truerank.check({"id": [*range(20)], "old": [0.0] * 20, "new": [float(one) for one in hits]})
+    assert found.base is not None and found.base.value == pytest.approx(13 / 20)
+
+
 def test_a_system_that_reads_queries_is_not_accused_on_a_small_file() -> None:
     docs, draw = [f"d{n}" for n in range(24)], random.Random(3)
     rows = [

@@ -312,7 +312,7 @@ def without_touched(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, r
         if claim.base.effect != "stands" or share > _MOST:
             continue
         if kind.name == "random-judgments" and share >= LARGE:
-            exceptions.append(f"on the {_counted(len(topics), 'topic')} of '{kind.title}'")
+            exceptions.append(f"on the {_counted(len(topics), 'topic')} {kind.title.removeprefix('Topics ')}")
             continue
         left = claim.repaired((repair,))
         if left is not None and left.base.effect == "stands" and not _excluded(claim, left):

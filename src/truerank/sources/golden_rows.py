@@ -510,7 +510,7 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
         elif (
             not names
             and width > 1
-            and (count == 1 or _is_title(cells, count, usually[0][0], width, every[place + 1 :]))
+            and (count == 1 or _is_title(cells, count, usually[0][0], width, every[place + 1 : place + 2]))
         ):
             left["line above the header/lines above the header"] += 1
         elif not names:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import truerank
 from truerank.audits import collection
 from truerank.audits.collection.echo import WordOverlap, astray, longest_run, shared_words
 from truerank.records import Document
@@ -160,6 +161,20 @@ def test_the_audit_names_random_judgments_or_says_how_many_it_would_not_see(tmp_
     assert named <= moved and len(named) >= wrong / 2
     assert verdict.word == ("UNKNOWN" if wrong else "SOUND")
     assert wrong or "wrong judgments in fewer than 25 of 100 topics" in verdict.sentence
+    # In a check they forbid a plain word.
+    draw = random.Random(2)
+    runs = {
+        name: {
+            topic: {one: draw.random() + sight * (one in relevant[topic]) for one in (*own, *draw.sample([*texts], 40))}
+            for topic, own in qrels.items()
+        }
+        for name, sight in (("good", 0.6), ("plain", 0.1))
+    }
+    checked = truerank.check(
+        qrels=qrels, run=runs, system="good", baseline="plain", docs=given["docs"], test=given["topics"]
+    ).conclusion
+    said = "whose relevant documents have no more of their words than any documents" in checked.reason
+    assert said == bool(wrong) and (checked.word == "HOLDS EXCEPT" or not wrong)
 
 
 @pytest.mark.parametrize(("wrong", "named"), [(0, False), (1, False), (10, True), (20, True)])
