@@ -28,7 +28,7 @@ import polars as pl
 
 from common import ROOT, SHARED, require_shared
 from explain import data as made_run
-from truerank import collection, leakage
+from truerank import collection
 from truerank.audits.benchmarks import fingerprint
 from truerank.audits.collection.judgments import read_judgments, usable
 from truerank.audits.leaderboard import leaderboard
@@ -37,7 +37,11 @@ from truerank.audits.leaderboard.board import ScoreBoard, chosen, read_board
 from truerank.audits.leaderboard.comparability import trained_tasks
 from truerank.measures import detectable_difference, evaluate
 from truerank.measures.conventions import ConventionScorer, convention_range, scored_measure
-from truerank.sources import read_run_frame, read_topics
+from truerank.overlaps import OverlapRules, compare, keep
+from truerank.overlaps.results import without_parts
+from truerank.sources import open_queries, read_run_frame, read_topics
+from truerank.text.normalising import normalise
+from truerank.work.jobs import Job
 
 SPEC = Path(__file__).with_suffix(".toml")
 MEASURE = "nDCG@10"
@@ -242,61 +246,69 @@ def _conventions(qrels: pl.DataFrame, name: str, run: pl.DataFrame) -> dict[str,
     }  # fmt: skip
 
 
-def suites_of(
-    benchmarks: Sequence[Benchmark], logs: Mapping[str, str], data: Path
-) -> tuple[dict[str, str], dict[str, str]]:
-    """The suites of the matrix by name, and the name of each benchmark's topics in them; equal files are there once.
+class _Sets(NamedTuple):
+    """Query logs and topics by name, each a file; the topics are test sets, too."""
 
-    Where the topics are in another language than the others, a suite has them and their own training queries alone.
+    logs: dict[str, Path]
+    topics: dict[str, Path]
+
+
+def sets_of(
+    benchmarks: Sequence[Benchmark], logs: Mapping[str, str], data: Path
+) -> tuple[dict[str, _Sets], dict[str, str]]:
+    """What is compared with each other, and the name of each benchmark's topics in it; equal files are there once.
+
+    Where the topics are in another language than the others, they have their own training queries alone.
     """
     names: dict[str, str] = {}
     files: dict[bytes, str] = {}
-    main = _Suite({name: f"queries: {data / path}" for name, path in logs.items()}, {})
-    suites = {"all": main}
+    main = _Sets({name: data / path for name, path in logs.items()}, {})
+    every = {"all": main}
     for one in benchmarks:
         topics = one.versions[0].topics
-        suite = suites.setdefault(one.page, _Suite({}, {})) if one.alone else main
+        own = every.setdefault(one.page, _Sets({}, {})) if one.alone else main
         for path in one.train:
-            suite.training[f"{one.name.removesuffix(' dev')} train"] = f"queries: {data / path}"
+            own.logs[f"{one.name.removesuffix(' dev')} train"] = data / path
         if topics:
             name = files.setdefault((data / topics).read_bytes(), one.name)
-            suite.training[name] = suite.tests[name] = f"topics: {data / topics}"
+            own.topics[name] = data / topics
             names[one.page] = name
-    return {name: suite.text() for name, suite in suites.items()}, names
+    return every, names
 
 
-class _Suite(NamedTuple):
-    """Training sets and test sets by name."""
-
-    training: dict[str, str]
-    tests: dict[str, str]
-
-    def text(self) -> str:
-        """As YAML; JSON's quotes are YAML's, too."""
-        return json.dumps(
-            {
-                part: {name: dict([about.split(": ")]) for name, about in sets.items()}
-                for part, sets in (("training", self.training), ("test", self.tests))
-            },
-            indent=1,
-        )
+def _texts(sets: _Sets) -> Iterator[tuple[str, str]]:
+    """The texts of all sets; ids begin with the name of the set."""
+    for name, path in sets.logs.items():
+        yield from ((f"{name}\t{query.query_id}", normalise(query.text)) for query in open_queries(str(path)))
+    for name, path in sets.topics.items():
+        for topic in read_topics(str(path)).topics:
+            texts = filter(str.strip, (topic.title, topic.description))
+            yield from ((f"{name}\t{topic.topic_id}", normalise(text)) for text in texts)
 
 
 def overlaps(
     benchmarks: Sequence[Benchmark], logs: Mapping[str, str], data: Path, kept: Path
 ) -> tuple[pl.DataFrame, dict[str, str]]:
     """Topics that are in another set: columns test, training, topics, exact, near (which counts those), words."""
-    suites, names = suites_of(benchmarks, logs, data)
+    every, names = sets_of(benchmarks, logs, data)
+    evidence = pl.col("evidence").str.split("+")
+    near = evidence.list.set_intersection(["exact", "ngram", "near", "contains"]).list.len() > 0
     cells = []
-    for name, text in suites.items():
-        suite = kept / f"{name}.yaml"
-        suite.write_text(text, encoding="utf-8")
-        cells.append(leakage.matrix(suite, encoder="none", out=kept / name).cells)
-    found = pl.concat(cells).filter(pl.col("part") == "query").select(
-        "test", "training", pl.col("items").alias("topics"), "exact", pl.col("leaking").alias("near"), "words",
-        "training_texts",
-    )  # fmt: skip
-    return found.filter((pl.col("near") > 0) | (pl.col("words") > 0)), names
+    for place, sets in every.items():
+        training = keep(_texts(sets), OverlapRules(), Job(kept / place))
+        for name, path in sets.topics.items():
+            own = list(_texts(_Sets({}, {name: path})))
+            pairs = without_parts(compare(own, training).frame).filter(pl.col("test_id") != pl.col("training_id"))
+            found = pairs.with_columns(training=pl.col("training_id").str.split("\t").list.first()).group_by("training")
+            counted = found.agg(
+                exact=pl.col("test_id").filter("exact").n_unique(),
+                near=pl.col("test_id").filter(near).n_unique(),
+                words=pl.col("test_id").filter(pl.col("wording").is_not_null()).n_unique(),
+            ).sort("training")
+            topics = len({text_id for text_id, _ in own})
+            cells.append(counted.select(pl.lit(name).alias("test"), "training", pl.lit(topics).alias("topics"),
+                                        "exact", "near", "words"))  # fmt: skip
+    return pl.concat(cells).filter((pl.col("near") > 0) | (pl.col("words") > 0)), names
 
 
 def board_facts(one: Benchmark, board: ScoreBoard | None, topics: int, data: Path) -> dict[str, Any] | None:

@@ -50,7 +50,7 @@ CODES = {
     "track validate --run mine.run --topics topics.tsv --candidates top100.run.gz --max-results 100": 1,
 }
 #: Pages of more than five seconds of processor time.
-SLOW = ("README", "leakage-matrix", "tour", "tutorial-check", "tutorial-leakage")
+SLOW = ("README", "tour", "tutorial-check", "tutorial-leakage")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```|^    (truerank [^\n]+)|`(truerank [^`]+)`", re.MULTILINE | re.DOTALL)
 LINE = re.compile(r"^\s*(?:(?:- )?run: |\$ )?(truerank .*|printf .*)", re.MULTILINE)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from toy_encoder import TrigramEncoder
-from truerank.errors import InputError, OptionError
-from truerank.overlaps import EVIDENCE_KINDS, OverlapRules, compare, compare_all, keep, kept_texts, meaning, open_kept
+from truerank.errors import InputError
+from truerank.overlaps import OverlapRules, compare, keep, kept_texts, meaning, open_kept
 from truerank.overlaps.results import without_parts
 from truerank.vectors.encoders.base import Vectors
 from truerank.work.engines import LocalEngine
@@ -148,12 +148,6 @@ def test_copies_on_both_sides_all_have_their_pairs() -> None:
     assert found["evidence"].unique().to_list() == ["exact+ngram+near+words"]
 
 
-def test_a_collection_with_itself_has_each_pair_once(tmp_path: Path) -> None:
-    texts = [*_texts(5, 30), ("x", "one text that comes back"), ("y", "One text that comes back.")]
-    kept = keep(texts, OverlapRules(), Job(tmp_path))
-    assert compare(kept, kept).frame.select("test_id", "training_id").rows() == [("x", "y")]
-
-
 def test_kept_texts_parts_and_processes_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     test, training = _planted(3)
     once = compare(test, training).frame
@@ -165,32 +159,6 @@ def test_kept_texts_parts_and_processes_give_the_same_bytes(tmp_path: Path, monk
     assert len(parts.parts) == 3
     pieces = compare(test, parts).frame
     assert pieces.sort(pieces.columns).equals(once.sort(once.columns))
-
-
-@pytest.mark.slow
-def test_several_test_sides_together_have_what_each_has_alone(tmp_path: Path) -> None:
-    sets = [*_planted(3), _planted(5)[1], [("a", "how many moons does jupiter have"), ("b", "")]]
-    kept = [
-        keep(texts, OverlapRules(), Job(tmp_path / str(at)), TrigramEncoder() if at != 1 else None)
-        for at, texts in enumerate(sets)
-    ]
-    for training in kept[:3]:
-        together = compare_all(kept, training)
-        assert sum(len(found.frame) for found in together) > 20
-        for test, found in zip(kept, together, strict=True):
-            alone = compare(test, training)
-            assert found.frame.equals(alone.frame)
-            assert (found.semantic, found.texts) == (alone.semantic, alone.texts)
-
-
-def test_stricter_rules_need_no_new_comparison() -> None:
-    test, training = _planted(7)
-    strict = OverlapRules(ngram_share=0.8, similarity=0.9, containment=0.95, contained_words=20)
-    found = compare(test, training).rethreshold(strict)
-    assert found.frame.equals(compare(test, training, strict).frame)
-    assert set(found.counts) == set(EVIDENCE_KINDS)
-    with pytest.raises(OptionError, match="below"):
-        found.rethreshold(OverlapRules())
 
 
 def test_kept_texts_of_other_ngrams_are_refused(tmp_path: Path) -> None:

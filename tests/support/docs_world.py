@@ -25,7 +25,6 @@ import pytest
 
 import tiny_models
 import transfer_example
-from places import ROOT
 from truerank.cli import main
 from truerank.judging import Store
 from truerank.sources import read_topics
@@ -175,9 +174,8 @@ class World:
             return self.queries(name)
         if ".jsonl" not in name:
             return tabbed(self.trained.items())
-        positive = "pos" if "matrix" in self.words else "positive"
         rows = list(self.topics.items())[:5]
-        return jsonl({"anchor": text, positive: self.docs["old"][int(key)]["body"]} for key, text in rows)
+        return jsonl({"anchor": text, "positive": self.docs["old"][int(key)]["body"]} for key, text in rows)
 
     @property
     def asked(self) -> list[str]:
@@ -292,14 +290,6 @@ class World:
         text = Path("check", "check.yaml").read_text().replace("../", "")
         return re.sub(r"^out:.*\n", "", text, flags=re.MULTILINE)
 
-    def suite(self, _: str) -> str:
-        """The file that the page on the matrix prints, with what it names."""
-        text = (ROOT / "docs" / "leakage-matrix.md").read_text().partition("```yaml\n")[2].partition("```")[0]
-        for entry, names in re.findall(r"^ +(\w+): \[?((?:[\w-]+[./][\w./-]*(?:, )?)+)", text, re.MULTILINE):
-            for name in names.split(", "):
-                self.make(name, SUITE[entry])
-        return text
-
     def certificate(self, _: str) -> None:
         pytest.importorskip("cryptography")
         importlib.import_module("tls_proxy").write_certificate(Path(), "judge.example")
@@ -339,17 +329,12 @@ OPTIONS: dict[str, Maker] = {
     "--log": World.log,
     "--means": World.means,
 }
-SUITE = {
-    "queries": "--train", "examples": "--train", "train_queries": "--train", "train_docs": "--docs",
-    "documents": "--docs", "topics": "--topics", "qrels": "--qrels",
-}  # fmt: skip
 #: Files whose names say what they hold.
 NAMED: dict[str, Maker] = {
     r"(results|old|new)\.csv": World.results,
     r"results/|scores\.csv": World.board,
     r"((agreement|query)-.*|\d\d)\.jsonl": World.labelled,
     r"answers\.jsonl": World.answered,
-    r"suite\.yaml": World.suite,
     r"check\.yaml": World.settings,
     r"(cert|key)\.pem": World.certificate,
     r"mono(bert|t5):models/\w+": World.weights,

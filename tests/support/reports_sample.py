@@ -196,6 +196,7 @@ def made_summary(candidates: pl.DataFrame) -> AuditSummary:
             "orcas": {"read": 10_405_342, "distinct": 10_390_000, **read, "distinct_estimated": True},
         },
         "tests": tests,
+        "cells": [],
         "prefilter": None,
     }  # type: ignore[return-value]
 

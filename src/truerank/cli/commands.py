@@ -34,7 +34,6 @@ COMMANDS: Final[Mapping[str, str]] = {
     "check": "truerank.claims.checking:check",
     "leakage audit": "truerank.audits.leakage.audit:audit",
     "leakage examples": "truerank.audits.leakage.training_data.examples:examples",
-    "leakage matrix": "truerank.audits.leakage.training_data.matrix:matrix",
     "leakage calibrate": "truerank.audits.leakage.commands:calibrate",
     "leakage clean": "truerank.audits.leakage.commands:clean",
     "leakage effect": "truerank.audits.leakage.effect:effect",

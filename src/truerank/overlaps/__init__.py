@@ -9,7 +9,6 @@
     found.frame   # test_id, training_id, exact, ngram_test, ngram_training, jaccard, containment, wording, cosine, …
     found.counts  # {"exact": (pairs, test texts, training texts), "ngram": …}
     found.of("exact", "ngram")  # the pairs with any of these
-    found.rethreshold(OverlapRules(similarity=0.9))  # stricter rules, without comparing again
 
 - Both sides are pairs of id and text (`Query` is one), or documents, read once as a stream; or what `keep` kept of
   them, which many comparisons share: `keep(texts, rules, Job(folder))`, later `open_kept(folder)`. The same kept texts
@@ -25,11 +24,11 @@ Similarities are those of `near_duplicates`, without what is familiar in the tes
 of short texts are compared as in `leakage audit` (`text.wording`), and by their letters (`overlaps.wording`).
 """
 
-from truerank.overlaps.comparison import compare, compare_all
+from truerank.overlaps.comparison import compare
 from truerank.overlaps.kept_texts import KeptTexts, keep, kept_before, open_kept
 from truerank.overlaps.results import EVIDENCE_KINDS, OVERLAPS, OverlapRules, Overlaps
 
 __all__ = [
-    "EVIDENCE_KINDS", "OVERLAPS", "KeptTexts", "OverlapRules", "Overlaps", "compare", "compare_all", "keep",
-    "kept_before", "open_kept",
+    "EVIDENCE_KINDS", "OVERLAPS", "KeptTexts", "OverlapRules", "Overlaps", "compare", "keep", "kept_before",
+    "open_kept",
 ]  # fmt: skip

@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 
 from truerank import near_duplicates
-from truerank.arrays import among
 from truerank.errors import InputError
 from truerank.near_duplicates import Shingles
 from truerank.near_duplicates.shingles import shingled
@@ -266,28 +265,6 @@ def shared_passages(kept: KeptTexts) -> pl.DataFrame:
     return boilerplate(
         lambda: chain.from_iterable(part.shingles.all_passages() for part in kept.parts), len(kept), _SHARE
     )
-
-
-def holds_any(kept: KeptTexts, form: ComparedForm) -> bool:
-    """Whether a text has all shingles of one of the passages of a form: without any, the texts have this form."""
-    found = shingled(form.passages, kept.rules.shingles)
-    passages = [set(found.of(at).tolist()) for at in range(len(form.passages))]
-    every = np.unique(found.shingles)
-    if not len(every):
-        return False
-    fewest = min(map(len, filter(None, passages)))
-    for part in kept.parts:
-        for block in range(len(part.shingles.sizes)):
-            shingles = part.shingles.shingles_of(block)
-            owner = np.repeat(np.arange(part.shingles.sizes[block]), part.shingles.column(block, "size"))
-            there = among(shingles, every)
-            shingles, owner = shingles[there], owner[there]
-            counts = np.bincount(owner, minlength=part.shingles.sizes[block])
-            for text in np.flatnonzero(counts >= fewest).tolist():
-                own = set(shingles[owner == text].tolist())
-                if any(passage and passage <= own for passage in passages):
-                    return True
-    return False
 
 
 def keep_without(base: KeptTexts, texts: Documents, form: ComparedForm, job: Job, encoder: Encoder | None) -> KeptTexts:

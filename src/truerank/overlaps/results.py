@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal
@@ -12,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from truerank.arrays import frame_schema
-from truerank.errors import OptionError
 from truerank.near_duplicates import Shingles, Sketches
 from truerank.near_duplicates.shingles import UNSPACED_SIGN
 from truerank.options import Options, Range
@@ -81,8 +79,6 @@ _UNSPACED_SHARE: Final = 0.4
 #: something else: "in the 20th century", a name. Above it, a word more or less is left. Chosen on the logs and MIRACL.
 PART_WORDS: Final = 10
 PART_SHARE: Final = 0.75
-#: Columns of thresholds that may be raised without comparing again.
-_THRESHOLDS: Final = ("ngram_share", "similarity", "containment", "contained_words", "threshold")
 
 
 @dataclass(frozen=True)
@@ -128,23 +124,6 @@ class Overlaps:
     def of(self, *kinds: str) -> pl.DataFrame:
         """The pairs with any of some kinds of evidence."""
         return self.frame.filter(pl.col("evidence").str.split("+").list.set_intersection(list(kinds)).list.len() > 0)
-
-    def rethreshold(self, rules: OverlapRules) -> Overlaps:
-        """The same by stricter rules, without comparing again.
-
-        Args:
-            rules: with thresholds that are at least those of the comparison.
-
-        Raises:
-            OptionError: a threshold below the one with which texts were compared, or another n-gram.
-        """
-        if rules.ngram != self.rules.ngram:
-            raise OptionError("ngram", f"{rules.ngram} is not {self.rules.ngram}", "compare the texts again with it")
-        for name in _THRESHOLDS:
-            value, had = getattr(rules, name), getattr(self.rules, name)
-            if value < had:
-                raise OptionError(name, f"{value:g} is below {had:g}", "compare the texts again with it")
-        return Overlaps(rules, self.texts, with_evidence(self.frame, rules), self.semantic, self.crowded, self.unread)
 
 
 def with_evidence(frame: pl.DataFrame, rules: OverlapRules) -> pl.DataFrame:
@@ -197,26 +176,6 @@ def _unspaced(column: str) -> pl.Expr:
 
 
 @dataclass(frozen=True)
-class _JoinedSketches(Sketches):
-    members: tuple[Sketches, ...] = ()
-
-    @cached_property
-    def _places(self) -> list[tuple[Sketches, int]]:
-        return [(member, block) for member in self.members for block in range(len(member.sizes))]
-
-    def load(self, block: int, *names: str) -> pl.DataFrame:
-        member, own = self._places[block]
-        return member.load(own, *names)
-
-    @classmethod
-    def of(cls, members: Sequence[Sketches]) -> Sketches:
-        first = members[0]
-        sizes = tuple(size for member in members for size in member.sizes)
-        shingles, empty = sum(member.shingles for member in members), sum(member.empty for member in members)
-        return cls(first.folder, first.options, sizes, shingles, empty, first.columns, tuple(members))
-
-
-@dataclass(frozen=True)
 class TextPart:
     """Up to a million texts as they are compared."""
 
@@ -225,14 +184,6 @@ class TextPart:
 
     def __len__(self) -> int:
         return len(self.shingles)
-
-    @classmethod
-    def joined(cls, parts: Sequence[TextPart]) -> TextPart:
-        """Several parts as one, their texts one after the other."""
-        if len(parts) == 1:
-            return parts[0]
-        sides = [[getattr(part, name) for part in parts] for name in ("shingles", "ngrams")]
-        return cls(*map(_JoinedSketches.of, sides))
 
     @cached_property
     def firsts(self) -> Any:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from truerank import leakage
-from truerank.audits.leakage import matrix
 
 NAMES = [f"{one}{other}{end}" for one in "bdklmnprst" for other in ("ari", "elo", "ino", "ude") for end in "mnrsx"]
 TOPICS = {"t1": "how do coral reefs recover from bleaching", "t2": "history of suspension bridges in europe"}
@@ -70,18 +69,3 @@ def test_absent_ids_are_told_and_make_no_clean_result(given: dict[str, str], tmp
     absent = found.sources["t"]["absent"]
     assert absent == {"ids": 2, "roles": {"positive": 1, "query": 1}, "first": ["404", "405"]}
     assert "2 ids of t have no text (404, 405)" in found.of("query-query").why
-
-
-def test_a_suite_names_the_texts_of_ids(given: dict[str, str], tmp_path: Path) -> None:
-    training = f"    examples: {given['ids']}\n    train_queries: {given['train_queries']}\n"
-    text = (
-        f"training:\n  ids:\n{training}    train_docs: collection.tsv\n  texts:\n    examples: triples.tsv\n"
-        "test:\n  test:\n    topics: test/queries.jsonl\n    documents: test/corpus.jsonl\n"
-        "    qrels: test/qrels/test.tsv\n"
-    )
-    file = tmp_path / "suite.yaml"
-    file.write_text(text)
-    cells = matrix(file, encoder="none").cells
-    one, other = (cells.filter(training=name).drop("training") for name in ("ids", "texts"))
-    assert one.equals(other)
-    assert one.filter(part="pair")["leaking"].to_list() == [1]

@@ -29,12 +29,10 @@ from truerank.lazy import lazily
 
 if TYPE_CHECKING:
     from truerank.audits.leakage.training_data.examples import examples
-    from truerank.audits.leakage.training_data.matrix import matrix
     from truerank.audits.leakage.training_data.results import (
         ExampleAudit,
         ExampleOptions,
         KindVerdict,
-        LeakageMatrix,
         load_examples,
     )
     from truerank.overlaps import OverlapRules
@@ -54,7 +52,6 @@ __all__ = [
     "KindVerdict",
     "LeakRules",
     "LeakageGuard",
-    "LeakageMatrix",
     "NewSince",
     "OverlapRules",
     "Redaction",
@@ -69,13 +66,12 @@ __all__ = [
     "guard",
     "load_audit",
     "load_examples",
-    "matrix",
     "open_key",
     "redact",
     "since_baseline",
 ]
 
-# The other commands do not wait for the comparison of suites.
+# The other commands do not wait for the comparison of whole examples.
 __getattr__, _ = lazily(__name__, __file__)
 
 

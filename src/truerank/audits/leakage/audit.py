@@ -14,6 +14,7 @@ import polars as pl
 
 from truerank.audits.leakage.baseline import since_baseline
 from truerank.audits.leakage.calibration import calibrate
+from truerank.audits.leakage.cells import cells_of
 from truerank.audits.leakage.encoders import Models, WordVectors, same_stems
 from truerank.audits.leakage.estimate import TestEvidence, summarise_test
 from truerank.audits.leakage.options import AuditOptions, Redaction, opened_labels
@@ -35,6 +36,7 @@ from truerank.audits.leakage.results import (
     FormRecall,
     PrefilterRecall,
     Sensitivity,
+    TestSummary,
     held_for_leaks,
     load_audit,
 )
@@ -108,6 +110,38 @@ def summarise(
     prefilter = _recall(proposed, topic_texts(tests, options.fields), options)
     nothing = Sensitivity(kinds=[], other_topics={})
     spoken = {test.name: topic_texts([test], options.fields) for test in tests}
+    known = {
+        test.name: TestEvidence(
+            candidates.filter(above, test=test.name),
+            unsettled.filter(test=test.name),
+            checked.get(test.name, nothing),
+            None if judged is None else _confirmed(judged.filter(test=test.name), options.threshold),
+            len({topic.topic_id for topic in test.topics} - {text.topic_id for text in spoken[test.name]}),
+            encoder.name in (options.calibrated_for, WordsOnly.name),
+            sum(name == test.name for name, _ in unread),
+            proposed.common,
+            _judged_below(judged, test.name, options.threshold),
+            candidates.filter(pl.col("differs") != "", similar, test=test.name).height,
+            encoder.name != WordsOnly.name,
+            len({text.topic_id for text in spoken[test.name] if len(words(text.text)) > REWORDED}),
+        )
+        for test in tests
+    }
+
+    def summarised(test: TopicSet, evidence: TestEvidence) -> TestSummary:
+        fields = tuple(name for name in (*options.fields, "variant") if name in test.fields)
+        return summarise_test(test, evidence, proposed.counts, prefilter=prefilter, fields=fields)
+
+    without = {name: replace(one, above=one.above.clear(), below=one.below.clear()) for name, one in known.items()}
+    leaks = candidates.filter(above)
+    if judged is not None:
+        leaks = judged.filter(pl.col("judged").fill_null(pl.lit(value=True) & above)).drop("judged")
+    cells = cells_of(
+        (leaks, unsettled),
+        list(proposed.counts),
+        {name: len({text.topic_id for text in texts}) for name, texts in spoken.items()},
+        [test.name for test in tests if summarised(test, without[test.name])["verdict"] == "CLEAN"],
+    )
     summary = AuditSummary(
         threshold=options.threshold,
         floor=options.lowest,
@@ -117,39 +151,19 @@ def summarise(
         mode=options.mode,
         top_k=options.k,
         sources=proposed.counts,
-        tests={
-            test.name: summarise_test(
-                test,
-                TestEvidence(
-                    candidates.filter(above, test=test.name),
-                    unsettled.filter(test=test.name),
-                    checked.get(test.name, nothing),
-                    None if judged is None else _confirmed(judged.filter(test=test.name), options.threshold),
-                    len({topic.topic_id for topic in test.topics} - {text.topic_id for text in spoken[test.name]}),
-                    encoder.name in (options.calibrated_for, WordsOnly.name),
-                    sum(name == test.name for name, _ in unread),
-                    proposed.common,
-                    _judged_below(judged, test.name, options.threshold),
-                    candidates.filter(pl.col("differs") != "", similar, test=test.name).height,
-                    encoder.name != WordsOnly.name,
-                    len({text.topic_id for text in spoken[test.name] if len(words(text.text)) > REWORDED}),
-                ),
-                proposed.counts,
-                prefilter=prefilter,
-                fields=tuple(name for name in (*options.fields, "variant") if name in test.fields),
-            )
-            for test in tests
-        },
+        tests={test.name: summarised(test, known[test.name]) for test in tests},
+        cells=cells.to_dicts(),
         prefilter=prefilter,
     )
     if screens := {name: asdict(one.screen) for name, one in proposed.found.items() if one.screen is not None}:
         summary["first_pass"] = screens
     if judgments is not None and judged is not None:
-        leaks, others, unjudged = (int(judged.filter(above)["judged"].eq_missing(answer).sum()) for answer in _ANSWERS)
+        counts = (int(judged.filter(above)["judged"].eq_missing(answer).sum()) for answer in _ANSWERS)
+        confirmed, others, unjudged = counts
         summary["labels"] = {
-            "above": {"leaks": leaks, "not_leaks": others, "unjudged": unjudged},
-            "precision_above": round(leaks / (leaks + others), 6) if leaks + others else None,
-            "leaks_at_or_below": int(judged["judged"].sum()) - leaks,
+            "above": {"leaks": confirmed, "not_leaks": others, "unjudged": unjudged},
+            "precision_above": round(confirmed / (confirmed + others), 6) if confirmed + others else None,
+            "leaks_at_or_below": int(judged["judged"].sum()) - confirmed,
         }
         scope = scope_notes({test.name: [topic.topic_id for topic in test.topics] for test in tests}, judgments)
         summary["labels"] |= {"test_sets": " ".join(scope)} if scope else {}

@@ -15,6 +15,7 @@ import polars as pl
 from truerank.audits.leakage.baseline import since_baseline
 from truerank.audits.leakage.calibration import Calibration
 from truerank.audits.leakage.card import query_card
+from truerank.audits.leakage.cells import CELLS, matrix_svg
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import (
     AuditResult,
@@ -27,6 +28,7 @@ from truerank.audits.leakage.results import (
 )
 from truerank.audits.leakage.summaries import calibration_lines
 from truerank.core.figures import Picture, histogram, precision_curve, stacked_histograms, to_svg
+from truerank.core.figures.export import page_svg
 from truerank.core.listings import Listing, ListingColumn
 from truerank.core.page import Drawing, Facts, Part, Prose
 from truerank.core.report import Report, ReportSection, found_section
@@ -197,6 +199,24 @@ def _tables(summary: AuditSummary) -> list[Table]:
         if rows:
             tables.append(Table(f"Planted rewordings of {name} that the audit would have found.", columns, tuple(rows)))
     return tables
+
+
+def cells_table(summary: AuditSummary) -> Table:
+    """Every training source against every test set."""
+    names = ("train", "test", "verdict", "looked_for", "leaked", "doubtful", "texts")
+    return Table(
+        "Topics that were looked for, that leak and that are in doubt, and the distinct training queries that leak.",
+        heads("Training, Test_set, Verdict, Looked_for:,d, Leaked:,d, In_doubt:,d, Training_queries:,d"),
+        tuple(tuple(cell[name] for name in names) for cell in summary["cells"]),
+    )
+
+
+def _matrix(summary: AuditSummary) -> Iterator[Part]:
+    if len(summary["cells"]) > 1:
+        drawn = matrix_svg(pl.DataFrame(summary["cells"], CELLS), "list")
+        caption = "A number counts the topics that leak; the darker, the larger their share. A cell opens its pairs."
+        yield Drawing(page_svg(drawn), caption, dense=True)
+        yield cells_table(summary)
 
 
 def prefilter_parts(recall: PrefilterRecall) -> Iterator[Part]:
@@ -607,6 +627,7 @@ def _report(result: AuditResult) -> Report:
         verdicts=tuple(_verdicts(summary)),
         sections=(
             ReportSection("counts", "Topics and queries that leak", tuple(_counts(result))),
+            ReportSection("matrix", "Every training source against every test set", tuple(_matrix(summary))),
             found_section(_rule_counts(result)),
             ReportSection("similarities", "How similar the nearest queries are", similarities),
             ReportSection("sensitivity", "What this audit can see", tuple(sensitivity_parts(summary))),
@@ -656,7 +677,9 @@ def _parts(result: AuditResult) -> Iterator[Table | str]:
     yield from short_sensitivity_tables(summary)
     for line in columns_read(summary["sources"]):
         yield "\n".join(textwrap.wrap(normalise(line), _WIDTH))
-    if any(test["fields"] for test in summary["tests"].values()):
+    if len(summary["sources"]) > 1 and len(summary["tests"]) > 1:
+        yield cells_table(summary)
+    elif any(test["fields"] for test in summary["tests"].values()):
         yield counts_table(summary)
     if "baseline" in summary:
         yield news_table(summary["baseline"])

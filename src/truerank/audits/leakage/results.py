@@ -174,7 +174,7 @@ class PrefilterRecall(TypedDict):
 
 
 class AuditSummary(TypedDict):
-    """`summary.json`, and what `leakage audit --json` prints."""
+    """`summary.json`, and what `leakage audit --json` prints; `cells` has rows as in `cells.CELLS`."""
 
     threshold: float
     floor: float
@@ -185,6 +185,7 @@ class AuditSummary(TypedDict):
     top_k: int
     sources: dict[str, SourceCount]
     tests: dict[str, TestSummary]
+    cells: list[dict[str, Any]]
     prefilter: PrefilterRecall | None
     first_pass: NotRequired[dict[str, Any]]
     labels: NotRequired[dict[str, Any]]

@@ -1,4 +1,4 @@
-"""The kinds of leak in training data, what `leakage examples` and `leakage matrix` found, and the folders of it."""
+"""The kinds of leak in training data, what `leakage examples` found, and its folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from truerank.audits.leakage.results import (
     AuditSummary,
     KindFound,
     OtherTopics,
-    Sensitivity,
     TestSummary,
     VerdictWord,
 )
@@ -29,13 +28,13 @@ from truerank.errors import OptionError
 from truerank.judging.labels import Judgments
 from truerank.loading import json_file
 from truerank.options import Flag, Names, Options, Range, Seed, Source
-from truerank.overlaps import OVERLAPS, OverlapRules
+from truerank.overlaps import OverlapRules
 from truerank.records import Input
 from truerank.sources.examples import ExampleTexts
 from truerank.work.artifacts import hash_file, read_table, written_by
 
 if TYPE_CHECKING:
-    from truerank.audits.leakage.training_data.texts import Suite
+    pass
 
 #: Roles of an example's texts that are documents.
 ANY_DOCUMENT: Final = ("positive", "negative", "document")
@@ -334,75 +333,6 @@ def as_candidates(found: ExampleAudit | str | Path, kinds: Collection[str] = ())
     )  # fmt: skip
     summary = AuditSummary(
         threshold=_THRESHOLD, floor=_THRESHOLD, calibrated_for="", calibrated=False, encoder="", mode="exhaustive",
-        top_k=0, sources={}, tests={audit.test["name"]: test}, prefilter=None,
+        top_k=0, sources={}, tests={audit.test["name"]: test}, cells=[], prefilter=None,
     )  # fmt: skip
     return AuditResult(summary, frame, pl.DataFrame(schema=NEIGHBOUR_SCHEMA), audit.folder)
-
-
-CELLS: Final[dict[str, Any]] = frame_schema(
-    "training test part: String, items training_texts exact ngram words semantic leaking proposed pairs: Int64, "
-    "verdict: String, upper: Int64, reason: String"
-)
-
-
-MATRIX_PAIRS: Final[dict[str, Any]] = frame_schema("training source test part: String") | OVERLAPS
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LeakageMatrix(Result, shown_in="truerank.audits.leakage.training_data.report"):
-    """Every training set against every test set.
-
-    Attributes:
-        suite: the sets.
-        rules: what counts as an overlap.
-        encoder: the name of the encoder; empty where none was asked.
-        cells: columns as in `CELLS`, by training set, test set and part (query, document, pair). `items` are topics or
-            documents of the test set; `exact`, `ngram` (n-grams, near-duplicates, containment), `words` (the same
-            content words, or one letter apart) and `semantic` count those with that evidence, null where it was not
-            asked or the encoder can read no text of a side; `leaking` those with any but words, `proposed` those with
-            words only; `upper` bounds the items that leak in the same words, null where nothing bounds them.
-        pairs: columns as in `MATRIX_PAIRS`; `source` is the training set that holds the text, the row's own or one
-            whose data it inherits.
-        checks: by test set, which planted rewordings would have been found.
-        texts: by name of set, how many texts were compared, by part.
-        boilerplate: by test set, passages that many of its texts hold, with their counts; they were left out of both
-            sides of its cells.
-        folder: where the artifacts are.
-        work: what this run did and what it found done: for people, not part of the artifacts.
-    """
-
-    suite: Suite
-    rules: OverlapRules
-    encoder: str
-    cells: pl.DataFrame
-    pairs: pl.DataFrame
-    checks: Mapping[str, Sensitivity]
-    texts: Mapping[str, Mapping[str, int]]
-    boilerplate: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
-    folder: Path | None = None
-    work: tuple[str, ...] = ()
-
-    verdict_words: ClassVar[tuple[str, ...]] = ("CONTAMINATED", "UNKNOWN", "CLEAN")
-
-    def json(self) -> dict[str, Any]:
-        """All but the pairs as plain values."""
-        return {
-            "encoder": self.encoder,
-            "threshold": self.rules.threshold,
-            "training": [
-                {"name": row.name, "license": row.license, "parents": list(row.parents), "texts": texts}
-                for row in self.suite.training
-                for texts in [dict(self.texts.get(f"training {row.name}", {}))]
-            ],
-            "tests": [
-                {
-                    "name": test.name,
-                    "license": test.license,
-                    "texts": dict(self.texts.get(f"test {test.name}", {})),
-                    "sensitivity": list(self.checks[test.name]["kinds"]) if test.name in self.checks else [],
-                    "boilerplate": plain(self.boilerplate.get(test.name, ())),
-                }
-                for test in self.suite.tests
-            ],
-            "cells": self.cells.to_dicts(),
-        }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,16 +9,15 @@ from typing import Any, Final
 import polars as pl
 
 from truerank.audits.leakage.estimate import NOTHING_CLAIMED, claimed, kinds_seen, not_asked
-from truerank.audits.leakage.results import KindFound, Sensitivity
+from truerank.audits.leakage.results import KindFound
 from truerank.audits.leakage.training_data.results import KINDS, ExampleOptions, KindVerdict, LeakKind
 from truerank.audits.leakage.training_data.sensitivity import CLAIMS as DOCUMENT_CLAIMS
 from truerank.audits.leakage.training_data.sensitivity import REQUIRED, ExampleSensitivity
 from truerank.audits.leakage.training_data.texts import TestTexts
-from truerank.measures.magnitudes import exact_interval, proportion
+from truerank.measures.magnitudes import proportion
 from truerank.near_duplicates.shingles import shingled
 from truerank.overlaps import OverlapRules
-from truerank.overlaps.results import SemanticState
-from truerank.text.rewordings import CLAIMS, SEEN_KINDS, UNPLANTED
+from truerank.text.rewordings import CLAIMS
 
 #: The share of the plants of a change that must be found before the change counts as seen.
 _ENOUGH: Final = 0.95
@@ -233,143 +231,6 @@ def _seen(sensitivity: tuple[KindFound, ...]) -> Iterator[str]:
         if rows:
             shares = (f"{name} ({row['found']} of {row['planted']})" for name, found in rows.items() for row in found)
             yield f"{said}: {', '.join(shares)}."
-
-
-#: The columns of a cell by the kinds of evidence that they count.
-COLUMNS: Final[dict[str, tuple[str, ...]]] = {
-    "exact": ("exact",),
-    "ngram": ("ngram", "near", "contains"),
-    "words": ("words", "letters"),
-    "semantic": ("encoder",),
-}
-_CONFIDENCE: Final = 0.95
-
-
-@dataclass(frozen=True)
-class Compared:
-    """What was compared for one cell; `states` has what the encoder did for each two sources.
-
-    `itself`: the test set is compared with itself. `unread` counts records of both sides that hold no readable text,
-    `crowded` word sequences that too many texts have to compare all pairs, `silent` texts of either side that the
-    encoder cannot read.
-    """
-
-    part: str
-    items: int
-    training_texts: int
-    pairs: pl.DataFrame
-    states: tuple[SemanticState, ...]
-    itself: bool
-    check: Sensitivity | None
-    unread: int
-    crowded: int
-    silent: tuple[int, int]
-
-    @property
-    def full(self) -> bool:
-        """Whether the encoder compared all."""
-        return all(state == "compared" for state in self.states)
-
-
-def cell_of(cell: Compared) -> dict[str, Any]:
-    """The columns of `CELLS` but the names."""
-    evidence = pl.col("evidence").str.split("+")
-    sides = ["test_id", "training_id"] if cell.itself else ["test_id"]
-    by: dict[str, set[str]] = {}
-    for name, kinds in COLUMNS.items():
-        rows = cell.pairs.filter(evidence.list.set_intersection(list(kinds)).list.len() > 0)
-        by[name] = set().union(*(rows[side] for side in sides))
-    strong = by["exact"] | by["ngram"] | by["semantic"]
-    weak = by["words"] - strong
-    verdict, reason, upper = _cell_verdict(cell, len(strong), len(weak))
-    return {
-        "part": cell.part,
-        "items": cell.items,
-        "training_texts": cell.training_texts,
-        **{name: len(texts) for name, texts in by.items() if name != "semantic"},
-        "semantic": len(by["semantic"]) if cell.full or by["semantic"] else None,
-        "leaking": len(strong),
-        "proposed": len(weak),
-        "pairs": len(cell.pairs),
-        "verdict": verdict,
-        "upper": upper,
-        "reason": reason,
-    }
-
-
-def pair_cell(pairs: pl.DataFrame, items: int, examples: int) -> dict[str, Any]:
-    """The columns of `CELLS` but the names, of topics whose query and relevant document are in one example."""
-    leaking = pairs["topic_id"].n_unique()
-    reason = f"{leaking} of {items:,} topics have their query and a relevant document in one training example."
-    if not leaking:
-        reason = "No query with a relevant document was found in one example; rewordings of documents were not planted."
-    return {
-        "part": "pair",
-        "items": items,
-        "training_texts": examples,
-        **dict.fromkeys(COLUMNS),
-        "leaking": leaking,
-        "proposed": 0,
-        "pairs": len(pairs),
-        "verdict": "CONTAMINATED" if leaking else "UNKNOWN",
-        "upper": None,
-        "reason": reason,
-    }
-
-
-def upper_bound(found: int, items: int, seen: int, planted: int) -> int:
-    """The most items that can leak, with 95% confidence, where each leak is found with the chance that plants are.
-
-    The chance is the lower end of a one-sided 97.5% interval of the plants that were found, and the bound is the
-    largest number of leaks of which so few are found with a probability of at least 2.5%.
-    """
-    from scipy.special import bdtr
-
-    low, _ = exact_interval(seen, planted, confidence=_CONFIDENCE)
-    # The more leaks, the less probable it is that so few are found.
-    return bisect_left(
-        range(items), True, lo=min(found, items), key=lambda most: bdtr(found, most + 1, low) < (1 - _CONFIDENCE) / 2
-    )
-
-
-def _cell_verdict(cell: Compared, strong: int, weak: int) -> tuple[str, str, int | None]:
-    of = f"of {cell.items:,} {'topics' if cell.part == 'query' else 'documents'} have"
-    kinds = [] if cell.check is None or cell.part != "query" else cell.check["kinds"]
-    same = [kind for kind in kinds if kind["kind"] in SEEN_KINDS]
-    planted, upper, bound = sum(kind["planted"] for kind in same), None, ""
-    if planted and cell.full:
-        upper = upper_bound(strong + weak, cell.items, sum(kind["found"] for kind in same), planted)
-        bound = f" At most {upper:,} leak in the same words (95%)."
-    if cell.full and any(cell.silent):
-        bound += f" {not_asked(*cell.silent)}"
-    if strong:
-        other = "another of them" if cell.itself else "a training text"
-        reason = f"{strong:,} {of} {other} with the same text, n-grams or meaning.{bound}"
-        return "CONTAMINATED", reason, upper
-    seen, blind, few = kinds_seen(kinds)
-    missed = [kind for kind in blind if kind in SEEN_KINDS]
-    nothing_planted = "no rewordings were" if cell.part == "query" else "no changed documents were"
-    gaps = {
-        f"the training data has no {cell.part}": not cell.training_texts,
-        f"{cell.unread:,} record{'' if cell.unread == 1 else 's'} could not be read": cell.unread,
-        crowded_sequences(cell.crowded): cell.crowded,
-        f"{weak:,} {of} a training text with the same content words, unjudged": weak,
-        f"the encoder cannot read one of the sides ({cell.silent[0]:,} and {cell.silent[1]:,} texts)": (
-            "unknown language" in cell.states
-        ),
-        "no encoder compared meanings": "not asked" in cell.states,
-        f"{nothing_planted} planted, so what would be found is unknown": not planted,
-        f"planted rewordings were not found often enough ({', '.join(missed)})": planted and missed,
-    }
-    if why := "; ".join(gap for gap, there in gaps.items() if there):
-        return "UNKNOWN", f"Nothing above the thresholds, but {why}.{bound}", upper
-    return (
-        "CLEAN",
-        f"All texts were compared and nothing was found. Of planted rewordings at least 95% were found: "
-        f"{claimed(seen)}; not: {', '.join(blind) or 'none'}; not planted: {UNPLANTED}"
-        f"{'; too few to say: ' if few else ''}{', '.join(few)}.{bound}",
-        upper,
-    )
 
 
 def crowded_sequences(count: int) -> str:
