@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -24,7 +24,6 @@ from truerank.claims.file_questions import LARGE
 from truerank.claims.inquiry import ClaimMaterial, Inquiry
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.steps import AuditSteps
-from truerank.core.plain import plain
 from truerank.errors import OptionError
 from truerank.measures.placebo import edits_between
 from truerank.options import Resampling
@@ -32,53 +31,8 @@ from truerank.records import Document
 from truerank.sources import open_documents, read_qrels_frame
 from truerank.work.progress import Progress
 
-#: The kinds of leak that concern a topic, or a document that is relevant to one.
-_TOPICS: Final = ("pair", "query-query")
+#: The kinds of leak that concern a document that is relevant to a topic.
 _DOCUMENTS: Final = ("positive-relevant", "negative-relevant")
-_FOLDER: Final = "examples"
-
-
-class ExampleLeaks(NamedTuple):
-    """What the audit of whole examples says: its verdict, why, the topics, relevant documents, and its folder."""
-
-    word: str
-    why: str
-    topics: frozenset[str]
-    documents: frozenset[str]
-    folder: str
-
-
-def example_leaks(given: Inquiry, steps: AuditSteps) -> ExampleLeaks | None:
-    """Audits whole examples; None where the training data are queries only, or the test set has no documents."""
-    # Here and below: an audit that a check does not ask would make it wait.
-    from truerank.audits.leakage.training_data.examples import touched_texts, with_documents
-    from truerank.audits.leakage.training_data.results import ExampleOptions
-
-    sources = given.sources
-    whole = with_documents(sources.train)
-    if not whole or not sources.has("docs") or not sources.has("qrels"):
-        return None
-    depends = {
-        "train": steps.inputs("train", whole), "test": steps.inputs("test", [sources.test]),
-        "docs": steps.inputs("docs", [sources.docs]), "qrels": steps.inputs("qrels", [sources.qrels]),
-        "rel": given.scoring.rel,
-    }  # fmt: skip
-
-    def run(folder: Path, progress: Progress) -> dict[str, Any]:
-        options = ExampleOptions(qrels=sources.qrels, docs=sources.docs, rel=given.scoring.rel)
-        found = touched_texts(
-            whole, str(sources.test), options=options, out=folder if steps.kept else None, progress=progress
-        )
-        return {} if found is None else dict(plain(found))
-
-    found = steps.once(_FOLDER, depends, run)
-
-    def of(texts: dict[str, list[str]], kinds: tuple[str, ...]) -> frozenset[str]:
-        return frozenset(name for name, of_name in texts.items() if not set(kinds).isdisjoint(of_name))
-
-    return ExampleLeaks(
-        found["word"], found["why"], of(found["topics"], _TOPICS), of(found["documents"], _DOCUMENTS), _FOLDER
-    )
 
 
 #: Kinds that `collection clean` repairs, or that the question about files names.
@@ -103,6 +57,7 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
     from truerank.audits.leakage.audit import audit as leakage_audit
     from truerank.audits.leakage.audit import verdicts
     from truerank.audits.leakage.estimate import WITHOUT_ENCODER
+    from truerank.audits.leakage.kinds import DocumentOptions
     from truerank.audits.leakage.options import AuditOptions
     from truerank.vectors.encoders.opening import WORDS, chosen
 
@@ -113,6 +68,8 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
         "labels": steps.inputs("labels", given.judged.labels), "judged": given.judged,
         "encoding": replace(encoding, cache=None),
         "variants": steps.inputs("variants", [given.options.variants]),
+        "docs": steps.inputs("docs", [given.sources.docs]), "qrels": steps.inputs("qrels", [given.sources.qrels]),
+        "rel": given.scoring.rel,
     }  # fmt: skip
 
     def run(folder: Path, progress: Progress) -> dict[str, Any]:
@@ -120,26 +77,27 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
         named = {} if given.options.variants is None else {material.test: given.options.variants}
         options = AuditOptions(variants=named)
         train = given.sources.train
+        sources = given.sources
+        both = sources.has("docs") and sources.has("qrels")
+        named_texts = {"docs": sources.docs, "qrels": sources.qrels} if both else {}
+        documents = DocumentOptions(rel=given.scoring.rel, **named_texts)
         asked: Any = {"options": options, "encoding": encoding, "judged": given.judged, "progress": progress}
+        asked["documents"] = documents
         audited = partial(leakage_audit, out=folder) if steps.kept else verdicts
         found = audited(train, [test], **asked)
         one = next(iter(found.summary["tests"].values()))
-        return {name: one[name] for name in ("verdict", "why", "settle", "leaked_topics", "topics")}
+        leaks = found.leaks.filter(pl.col("kind").is_in(_DOCUMENTS))["doc_id"]
+        whole = {
+            "leaked_documents": sorted(set(leaks)),
+            "with_documents": any(kind["of"] for kind in one.get("kinds", ())),
+        }
+        return {name: one[name] for name in ("verdict", "why", "settle", "leaked_topics", "topics")} | whole
 
     found = steps.once("leakage", depends, run)
     word, why, topics, folder = found["verdict"], found["why"], frozenset(found["leaked_topics"]), "leakage"
-    documents: frozenset[str] = frozenset()
-    whole = example_leaks(given, steps)
-    if whole is None:
+    documents = frozenset(found["leaked_documents"])
+    if not found["with_documents"]:
         why = f"{why} Only queries were compared: the training data or the test set have no documents."
-    else:
-        topics |= whole.topics
-        documents = whole.documents
-        why = f"{why} Whole training examples: {whole.why}"
-        if whole.word == "CONTAMINATED" and word != "CONTAMINATED":
-            word, folder = whole.word, whole.folder
-        elif whole.word == "UNKNOWN" and word == "CLEAN":
-            word = "UNKNOWN"
     facts = {"leaked_topics": sorted(topics), "leaked_documents": sorted(documents), "verdict": word}
     answer = ClaimAnswer(
         "leakage", word, why, "unknown", "", (), " ".join(found["settle"][:1]), folder, "", facts,

@@ -33,7 +33,6 @@ class Program(NamedTuple):
 COMMANDS: Final[Mapping[str, str]] = {
     "check": "truerank.claims.checking:check",
     "leakage audit": "truerank.audits.leakage.audit:audit",
-    "leakage examples": "truerank.audits.leakage.training_data.examples:examples",
     "leakage calibrate": "truerank.audits.leakage.commands:calibrate",
     "leakage clean": "truerank.audits.leakage.commands:clean",
     "leakage effect": "truerank.audits.leakage.effect:effect",

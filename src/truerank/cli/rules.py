@@ -19,7 +19,7 @@ __all__ = ["AuditRule", "RuleList", "rule", "rules"]
 
 #: The commands that find what the rules of a package say.
 _COMMANDS: Final[Mapping[str, str]] = {
-    "claims": "check", "leakage": "leakage audit", "training_data": "leakage examples", "transfer": "transfer scan",
+    "claims": "check", "leakage": "leakage audit", "documents": "leakage audit", "transfer": "transfer scan",
     "survivorship": "survivorship answerable", "collection": "collection audit", "assessors": "judge audit",
     "track": "track validate", "leaderboard": "leaderboard",
 }  # fmt: skip

@@ -26,7 +26,7 @@ PACKAGES: Final = (
         f"truerank.audits.{name}"
         for name in (
             "leakage",
-            "leakage.training_data",
+            "leakage.documents",
             "transfer",
             "survivorship",
             "collection",

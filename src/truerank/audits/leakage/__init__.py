@@ -11,31 +11,19 @@ Source: Fröbe, Akiki, Potthast, Hagen: How Train–Test Leakage Affects Zero-sh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from truerank.audits.leakage.audit import audit
 from truerank.audits.leakage.baseline import NewSince, since_baseline
 from truerank.audits.leakage.calibration import Calibration
 from truerank.audits.leakage.clean import Cleaning, LeakRules, TrainCleaning
 from truerank.audits.leakage.commands import CleaningSide, Spread, calibrate, clean
+from truerank.audits.leakage.documents.clean import CorpusReduction
 from truerank.audits.leakage.effect import Effect, effect
 from truerank.audits.leakage.guard import DroppedRow, GuardReport, LeakageGuard, guard
+from truerank.audits.leakage.kinds import DocumentOptions, KindVerdict, kinds_of
 from truerank.audits.leakage.options import AuditOptions, Redaction
 from truerank.audits.leakage.redaction import open_key, redact
 from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.results import AuditResult, load_audit
-from truerank.audits.leakage.training_data.clean import CorpusReduction
-from truerank.lazy import lazily
-
-if TYPE_CHECKING:
-    from truerank.audits.leakage.training_data.examples import examples
-    from truerank.audits.leakage.training_data.results import (
-        ExampleAudit,
-        ExampleOptions,
-        KindVerdict,
-        load_examples,
-    )
-    from truerank.overlaps import OverlapRules
 
 __all__ = [
     "AuditOptions",
@@ -44,16 +32,14 @@ __all__ = [
     "Cleaning",
     "CleaningSide",
     "CorpusReduction",
+    "DocumentOptions",
     "DroppedRow",
     "Effect",
-    "ExampleAudit",
-    "ExampleOptions",
     "GuardReport",
     "KindVerdict",
     "LeakRules",
     "LeakageGuard",
     "NewSince",
-    "OverlapRules",
     "Redaction",
     "Spread",
     "TestReduction",
@@ -62,18 +48,10 @@ __all__ = [
     "calibrate",
     "clean",
     "effect",
-    "examples",
     "guard",
+    "kinds_of",
     "load_audit",
-    "load_examples",
     "open_key",
     "redact",
     "since_baseline",
 ]
-
-# The other commands do not wait for the comparison of whole examples.
-__getattr__, _ = lazily(__name__, __file__)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

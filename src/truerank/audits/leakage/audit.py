@@ -15,8 +15,11 @@ import polars as pl
 from truerank.audits.leakage.baseline import since_baseline
 from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.cells import cells_of
+from truerank.audits.leakage.documents.audit import with_documents
+from truerank.audits.leakage.documents.texts import TestTexts, TrainingSource
 from truerank.audits.leakage.encoders import Models, WordVectors, same_stems
 from truerank.audits.leakage.estimate import TestEvidence, summarise_test
+from truerank.audits.leakage.kinds import DocumentOptions
 from truerank.audits.leakage.options import AuditOptions, Redaction, opened_labels
 from truerank.audits.leakage.proposals import (
     DistinctQueries,
@@ -41,16 +44,15 @@ from truerank.audits.leakage.results import (
     load_audit,
 )
 from truerank.audits.leakage.sensitivity import check
+from truerank.core.plain import plain
 from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments, annotate, scope_notes
 from truerank.judging.ratings import label_inputs
 from truerank.options import Encoding, Flag, Labels, Out, command
 from truerank.records import Input, TopicText
 from truerank.sources import (
-    QuerySource,
+    ExampleSource,
     TopicSet,
-    by_column,
-    open_queries,
     parse,
     read_topics,
     read_variants,
@@ -313,6 +315,7 @@ def audit(
     test: Annotated[Sequence[str], Flag(metavar="SRC", reads=list[str])],
     *,
     options: AuditOptions = AuditOptions(),
+    documents: DocumentOptions = DocumentOptions(),
     encoding: Encoding = Encoding(),
     judged: Labels = Labels(),
     redaction: Redaction = Redaction(),
@@ -330,6 +333,7 @@ def audit(
             columns. A run with an ir_metadata header stands for the training data of ir_datasets that it names.
         test: test topics, a path, irds:ID or hf:ORG/NAME; repeat for several test sets, each with a verdict of its own.
         options: what is compared, and what counts as a candidate.
+        documents: documents, where training data or test sets hold them.
         encoding: what turns texts into vectors.
         judged: judged pairs; the verdict then rests on confirmed leaks.
         redaction: whether texts are written.
@@ -353,7 +357,7 @@ def audit(
 
     Source: Fröbe et al., How Train–Test Leakage Affects Zero-shot Retrieval (SPIRE 2022), section 3.
     """
-    prepared = PreparedAudit.of(train, test, options, encoding, judged=judged, redaction=redaction)
+    prepared = PreparedAudit.of(train, test, (options, documents), encoding, judged=judged, redaction=redaction)
     if out is None:
         with TemporaryDirectory() as temporary:
             return prepared.result(Path(temporary), progress)
@@ -374,11 +378,11 @@ def audit(
 
 def verdicts(
     train: Sequence[str], test: Sequence[str], *, options: AuditOptions, encoding: Encoding, judged: Labels,
-    progress: Progress,
+    progress: Progress, documents: DocumentOptions = DocumentOptions(),
 ) -> AuditResult:  # fmt: skip
     """The audit as far as its verdicts and the topics that leak."""
     with TemporaryDirectory() as temporary:
-        prepared = PreparedAudit.of(train, test, options, encoding, judged=judged)
+        prepared = PreparedAudit.of(train, test, (options, documents), encoding, judged=judged)
         return prepared.result(Path(temporary), progress, brief=True)
 
 
@@ -415,19 +419,20 @@ class PreparedAudit:
     them by.
     """
 
-    sources: Sequence[tuple[str, QuerySource]]
+    sources: Sequence[TrainingSource]
     tests: Sequence[tuple[str, TopicSet]]
     texts: Sequence[TopicText]
     models: Models
     judgments: Judgments | None
     given: tuple[AuditOptions, Encoding, Labels, Redaction]
+    documents: tuple[DocumentOptions, Sequence[TestTexts]]
 
     @classmethod
     def of(
         cls,
         train: Sequence[str],
         test: Sequence[str],
-        options: AuditOptions,
+        asked: tuple[AuditOptions, DocumentOptions],
         encoding: Encoding,
         *,
         judged: Labels = Labels(),
@@ -435,8 +440,9 @@ class PreparedAudit:
     ) -> PreparedAudit:
         """Opens everything, also what is needed at the end only: a fault in it should not cost a scan."""
         train, test = ([one] if isinstance(one, str) else list(one) for one in (train, test))
-        sources = _sources(train, options)
-        some = cache(lambda: list(first_texts([source for _, source in sources])))
+        options, documents = asked
+        sources = _sources(train, options, documents)
+        some = cache(lambda: list(first_texts(sources)))
         tests = [bare(one, some) for one in read_tests(test, options)]
         texts = topic_texts(tests, options.fields)
         if not texts:
@@ -449,14 +455,19 @@ class PreparedAudit:
             load_audit(options.baseline)
         judgments = opened_labels(judged)
         named = list(zip(test, tests, strict=True))
-        return cls(sources, named, texts, Models.of(encoding), judgments, (options, encoding, judged, redaction))
+        if len(tests) > 1 and (documents.docs or documents.qrels):
+            option, fault = "docs" if documents.docs else "qrels", f"for {len(tests)} test sets"
+            raise OptionError(option, fault, "give BEIR folders, or audit one test set after the other")
+        whole = [TestTexts.of(spec, one, texts, documents, strict=options.strict) for spec, one in named]
+        given = (options, encoding, judged, redaction)
+        return cls(sources, named, texts, Models.of(encoding), judgments, given, (documents, whole))
 
     def options(self) -> dict[str, Any]:
         """What the manifest says of the options: all that the result depends on."""
         options, encoding, judged, redaction = self.given
         chosen = {name: value for name, value in asdict(options).items() if name not in _NOT_OF_THE_PAIRS}
         encoder = {name: value for name, value in asdict(encoding).items() if name != "cache"}
-        voices = {"annotators": judged.annotators, "votes": judged.votes}
+        voices = {"annotators": judged.annotators, "votes": judged.votes, **plain(self.documents[0])}
         return {**chosen, **encoder, **(voices if self.judgments else {}), "redact": redaction.redact}
 
     def identity(self) -> str:
@@ -469,7 +480,8 @@ class PreparedAudit:
             {
                 "version": __version__,
                 "options": {**chosen, "device": encoding.device, "backend": encoding.backend},
-                "train": [(name, source.fingerprint) for name, source in self.sources],
+                "train": [(source.name, source.fingerprint) for source in self.sources],
+                "documents": [plain(self.documents[0]), [one.fingerprint() for one in self.documents[1]]],
                 "topic_texts": [list(text) for text in self.texts],
                 "encoder": (self.models.encoder.name, self.models.encoder.fingerprint, encoding.precision),
                 "packages": installed_versions(*PACKAGES),
@@ -482,7 +494,8 @@ class PreparedAudit:
         options, encoding, judged, _ = self.given
         counts, encoder = result.summary["sources"], self.models.encoder
         train = []
-        for name, source in self.sources:
+        for source in self.sources:
+            name = source.name
             # Its bytes were hashed for the fingerprint already.
             kind, _, rest = source.fingerprint.partition(":")
             shown = pinned(source.spec, source.fingerprint) if kind == "hf" else shown_source(source.spec)
@@ -510,7 +523,7 @@ class PreparedAudit:
         """The audit; a `brief` one is without types and, where every test set leaks, without planted rewordings."""
         options, _, _, redaction = self.given
         progress = progress or Quiet()
-        held = held_words([source for _, source in self.sources])
+        held = held_words(self.sources)
         plan = self.models.plan(self.texts, options, len(self.sources), folder, chosen, held=held)
         if self.judgments is not None and self.models.encoder.name == WordsOnly.name:
             plan = replace(plan, probe=_JudgedProbe.of(plan.probe, self.judgments, self.texts))
@@ -527,14 +540,19 @@ class PreparedAudit:
             options=options,
             typed=not brief,
         )
+        documents, tests = self.documents
+        exact = self.models.encoder if documents.encode_docs else None
+        # Killed work continues with the same texts.
+        work = Job(folder, open_engine(options.engine), progress)
+        whole = partial(with_documents, tests=tests, training=self.sources, how=(documents, exact), job=work)
         if brief:
             result = summarised(checked={})
             if all(test["verdict"] == "CONTAMINATED" for test in result.summary["tests"].values()):
-                return result
+                return whole(result)
         progress.start("sensitivity check")
         checked = self._checked(folder, plan.after(proposed.found.values()))
         progress.start("reformulation types")
-        result = summarised(checked=checked)
+        result = whole(summarised(checked=checked))
         if redaction.redact:
             result = redact(result, key)
         if options.baseline is not None:
@@ -552,7 +570,7 @@ class PreparedAudit:
             return known
         passes = None
         if plan.prefilter is not None:
-            passes = partial(would_pass, DistinctQueries(self.sources[0][1]), plan.prefilter)
+            passes = partial(would_pass, DistinctQueries(self.sources[0]), plan.prefilter)
         options = self.given[0]
         # What other machines encode with may not be here, and the figures do not depend on it.
         screens = None if options.engine.startswith("ray:") else plan.choose_screen
@@ -563,14 +581,12 @@ class PreparedAudit:
         return found
 
 
-def _sources(specs: Sequence[str], options: AuditOptions) -> list[tuple[str, QuerySource]]:
+def _sources(specs: Sequence[str], options: AuditOptions, documents: DocumentOptions) -> list[TrainingSource]:
     if not specs:
         raise OptionError("train", "no training source", "name at least one")
     parsed = [parse(part) for spec in specs for part in trained_on(spec)]
-    if options.all_columns:
-        parsed = [part for spec in parsed for part in by_column(spec, strict=options.strict)]
-    names = unique_names(parsed)
-    return [(name, open_queries(spec, strict=options.strict)) for name, spec in zip(names, parsed, strict=True)]
+    named = zip(unique_names(parsed), parsed, strict=True)
+    return [TrainingSource.of(name, spec, documents, strict=options.strict) for name, spec in named]
 
 
 def read_tests(specs: Sequence[str], options: AuditOptions) -> list[TopicSet]:
@@ -591,18 +607,20 @@ def read_tests(specs: Sequence[str], options: AuditOptions) -> list[TopicSet]:
     return tests
 
 
-def _with_columns(proposed: Proposed, sources: Sequence[tuple[str, QuerySource]]) -> Proposed:
+def _with_columns(proposed: Proposed, sources: Sequence[TrainingSource]) -> Proposed:
     """Adds to the counts of each source its fingerprint, which of its text columns was read and which were not."""
     read: dict[str, set[str]] = {}
-    for _, source in sources:
+    for source in sources:
         read.setdefault(source.spec.location, set()).update(filter(None, [source.columns.query]))
     counts = dict(proposed.counts)
-    for name, source in sources:
-        counts[name] = {**counts[name], "fingerprint": source.fingerprint}
+    for source in sources:
+        counts[source.name] = {**counts[source.name], "fingerprint": source.fingerprint}
+        if isinstance(source.source, ExampleSource):
+            counts[source.name] = {**counts[source.name], "roles": str(source.source.roles)}
         column, others, _ = source.columns
         if others:
             left_out = [other for other in others if other not in read[source.spec.location]]
-            counts[name] = {**counts[name], "column": column, "not_compared": left_out}
+            counts[source.name] = {**counts[source.name], "column": column, "not_compared": left_out}
     return replace(proposed, counts=counts)
 
 

@@ -1,11 +1,11 @@
-"""The cards of the audits of queries and of whole examples, for the README of a data set or a model."""
+"""The card of an audit, for the README of a data set or a model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from truerank.audits.leakage.kinds import kind_named, kinds_of
 from truerank.audits.leakage.results import AuditResult, columns_read
-from truerank.audits.leakage.training_data.results import ExampleAudit, as_candidates, kind_named
 from truerank.core.tables import Table, card, escape_markdown
 from truerank.core.views import heads
 from truerank.vectors.encoders import WordsOnly
@@ -13,8 +13,8 @@ from truerank.vectors.encoders import WordsOnly
 _TITLE = "Train–test leakage"
 
 
-def query_card(result: AuditResult) -> str:
-    """What an audit of queries says."""
+def leakage_card(result: AuditResult) -> str:
+    """What an audit says."""
     summary, tests = result.summary, result.summary["tests"]
     known = f"calibrated for {escape_markdown(summary['calibrated_for'])}"
     if not summary["calibrated"]:
@@ -37,43 +37,24 @@ def query_card(result: AuditResult) -> str:
         (name, one["read"], one["distinct"], one["skipped"], one.get("fingerprint", "")[:19])
         for name, one in summary["sources"].items()
     )
+    kinds = [(name, one) for name in tests for one in kinds_of(result, name)]
+    heading = heads("test_set, kind_of_leak, verdict, leaking:,d, of:,d, share:.1%")
+    shares = ((one.leaked, one.of, one.leaked / one.of) if one.of else (None, None, None) for _, one in kinds)
+    named = ((name, kind_named(one.kind).phrase, one.verdict) for name, one in kinds)
+    by_kind = Table("Documents", heading, tuple((*left, *right) for left, right in zip(named, shares, strict=True)))
     return card(
         _TITLE,
         rule,
         Table("", columns, tuple(rows)),
+        *([by_kind] if kinds else []),
         *(f"**{escape_markdown(name)}**: {escape_markdown(test['why'])}" for name, test in tests.items()),
         Table("Training queries compared", heads("source, read:,d, distinct:,d, skipped:,d, content"), read),
         *map(escape_markdown, columns_read(summary["sources"])),
         *(_folded(f"Leaked topics of {escape_markdown(name)}", test["leaked_topics"]) for name, test in tests.items()),
         "CONTAMINATED: at least one training query is a candidate leak above the threshold (where pairs were judged: "
         "a confirmed one). CLEAN: everything was read, no evidence (encoder, same content words, nearly the same "
-        "letters) found a pair that was not judged away, and planted rewordings of the topics were found at the rates "
+        "letters) found a pair that was not judged away, and planted changes of these texts were found at the rates "
         "given. UNKNOWN: anything else.",
-    )
-
-
-def example_card(found: ExampleAudit) -> str:
-    """What an audit of whole training examples says."""
-    test = found.test
-    sources = ", ".join(f"{escape_markdown(name)} ({one['examples']:,d})" for name, one in found.sources.items())
-    documents = f" and {test['documents']:,d} documents" if test["documents"] else ""
-    rows = tuple(
-        (
-            kind_named(one.kind).phrase,
-            one.verdict,
-            *((one.leaked, one.of, one.leaked / one.of) if one.of else (None, None, None)),
-        )
-        for one in found.kinds
-    )
-    (about,) = as_candidates(found).summary["tests"].values()
-    return card(
-        _TITLE,
-        f": the examples of {sources} against {escape_markdown(test['name'])}, {test['topics']:,d} topics{documents}.",
-        Table("", heads("kind_of_leak, verdict, leaking:,d, of:,d, share:.1%"), rows),
-        "\n".join(f"- **{one.kind}**: {escape_markdown(one.why)}" for one in found.kinds),
-        _folded("Topics whose query leaks, alone or with its answer", about["leaked_topics"]),
-        "CONTAMINATED: at least one query or document was found. CLEAN: everything was read, none was found, and "
-        "planted changes of these texts were found at the rates that the audit gives. UNKNOWN: anything else.",
     )
 
 

@@ -15,10 +15,10 @@ from truerank.core.figures.style import ACCENT, INK, QUIET
 from truerank.core.tables import escape_html
 from truerank.text.normalising import normalise
 
-#: By training source, test set and kind: items that were looked for, that leak and that are in doubt (distinct topics),
-#: and the distinct training texts that leak.
+#: By training source, test set and kind: items (topics, documents) that were looked for, that leak and that are in
+#: doubt, the distinct training texts that leak, and the lines or examples that hold them.
 CELLS: Final[dict[str, Any]] = frame_schema(
-    "train test kind: String, looked_for leaked doubtful texts: Int64, verdict: String"
+    "train test kind: String, looked_for leaked doubtful texts records: Int64, verdict: String"
 )
 
 
@@ -46,6 +46,7 @@ def cells_of(
     found = found.with_columns(
         pl.col("leaked", "doubtful", "texts").fill_null(0),
         kind=pl.lit("query-query"),
+        records=pl.lit(0),
         looked_for=pl.col("test").replace_strict(dict(looked_for), return_dtype=pl.Int64),
     )
     seen = (pl.col("doubtful") == 0) & pl.col("test").is_in(list(clean))

@@ -11,10 +11,10 @@ from typing import IO, Annotated, Final, Literal, NamedTuple
 import numpy as np
 
 from truerank.audits.leakage.filters import BREAKS, Record, SourceForm, Target, form_of, rewrite, written
+from truerank.audits.leakage.kinds import check_kinds
 from truerank.audits.leakage.options import opened_labels
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import AuditResult, opened_audit
-from truerank.audits.leakage.training_data.results import as_candidates, check_kinds, holds_examples
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments
@@ -118,8 +118,8 @@ class LeakRules(Options):
             only what was judged a leak; either takes what was judged a leak, and everything above the threshold.
         match: text compares the texts of queries; id, for files that name queries by id only (`triples.tsv#1`, the
             column of the id), takes the ids that an earlier cleaning of the queries removed.
-        kinds: of an audit of whole examples, the kinds of leak that count; by default pair, query-query,
-            positive-relevant and negative-relevant.
+        kinds: of training examples, the kinds of leak that count; by default pair, query-query, positive-relevant and
+            negative-relevant.
         also: listed takes every other pair that the audit lists, too, those at or below the threshold that have the
             same words or nearly the same letters; but none that was judged no leak.
         strict: treat bytes that are not UTF-8 as an error.
@@ -142,10 +142,9 @@ def clean_train(
 ) -> TrainCleaning:
     """Writes a training source again without the queries that leak a test topic.
 
-    A query is its normalised text, so every duplicate goes too, and of training triples every row of the query. Where
-    the audit compared every text column (`all_columns`), a row goes if any of them leaks. The source is streamed:
-    memory does not grow with it. Beside the output stand `OUT.removed.tsv` (each text that leaks) and
-    `OUT.manifest.json`; the output appears last and whole, or not at all.
+    A query is its normalised text, so every duplicate goes too, and of training triples every row of the query. The
+    source is streamed: memory does not grow with it. Beside the output stand `OUT.removed.tsv` (each text that leaks)
+    and `OUT.manifest.json`; the output appears last and whole, or not at all.
 
     Args:
         train: the source, as in the audit; lines of TSV, CSV and JSONL keep their bytes, Parquet its columns, and
@@ -187,14 +186,13 @@ def clean_train(
 
 
 class _Sweep(NamedTuple):
-    """What was read, left out and found in a source; `queries` are the leaking texts, `columns` those looked at."""
+    """What was read, left out and found in a source; `queries` are the leaking texts."""
 
     read: int
     empty: int
     skipped: int
     removed: int
     queries: frozenset[str]
-    columns: tuple[str | None, ...]
 
 
 def _swept(
@@ -202,26 +200,20 @@ def _swept(
 ) -> _Sweep:
     """Copies a source without what leaks, and lists what it leaves out."""
     target, listed = targets
-    compared = _compared_columns(source.spec, leaks.audit)
     with listed.open() as stream:
         stream.write(("\t".join(_REMOVED) + "\n").encode())
         seen: set[str] = set()
-        columns = list(compared) if form.path is not None and form.format and compared else [source.spec.column]
-        sieves = {column: _Sieve(leaks.by_key, stream, seen) for column in columns}
-        removed, skipped = rewrite(source, form, target, sieves, strict=strict)
-    sieve = sieves[columns[0]]
+        sieve = _Sieve(leaks.by_key, stream, seen)
+        removed, skipped = rewrite(source, form, target, sieve, strict=strict)
     if not sieve.read:
         raise InputError("no queries in it", "give a source that holds some", where=source.spec.location)
-    return _Sweep(sieve.read, sieve.empty, skipped, removed, frozenset(seen), tuple(columns))
+    return _Sweep(sieve.read, sieve.empty, skipped, removed, frozenset(seen))
 
 
-def open_audit(candidates: AuditResult | str | Path, kinds: Collection[str] = ()) -> AuditResult:
+def open_audit(candidates: AuditResult | str | Path, kinds: Sequence[str] = ()) -> AuditResult:
     """The audit, from its folder where that is given."""
-    if not isinstance(candidates, AuditResult) and holds_examples(candidates):
-        return as_candidates(candidates, kinds)
-    if other := [kind for kind in kinds if kind != "query-query"]:
-        fault = f"an audit of queries says nothing of '{other[0]}'"
-        raise OptionError("kinds", fault, "leave it out, or give an audit of `leakage examples`")
+    if kinds and "query-query" not in kinds:
+        raise OptionError("kinds", f"queries do not leak as '{kinds[0]}'", "leave it out, or add query-query")
     audit = opened_audit(candidates)
     if any(key_mark(text) for text in audit.candidates["query_text"].head(1)):
         raise InputError("the audit is redacted", "clean with the audit that holds the texts", where=audit.folder)
@@ -328,7 +320,7 @@ def audit_input(audit: AuditResult) -> Input:
     rows, folder = audit.candidates.height, audit.folder
     if folder is None:
         return Input("audit", "", "audit", rows)
-    file = folder / ("leaks.parquet" if holds_examples(folder) else "candidates.parquet")
+    file = folder / "candidates.parquet"
     return Input(folder.name, str(folder), "audit", rows, hash_file(file))
 
 
@@ -386,41 +378,24 @@ class _Sieve:
         return True
 
 
-def _compared_columns(spec: SourceSpec, audit: AuditResult | None) -> dict[str, str]:
-    """The columns of a source that the audit compared with --all-columns, with the names of their sources in it."""
-    if audit is None or spec.column is not None:
-        return {}
-    stem = spec.path.name if spec.scheme == "file" else spec.name
-    named = {name: count.get("column") for name, count in audit.summary["sources"].items()}
-    return {column: name for name, column in named.items() if column is not None and name == f"{stem}#{column}"}
-
-
 def _warnings(spec: SourceSpec, fingerprint: str, leaks: LeakingTexts, swept: _Sweep) -> Iterator[str]:
     if swept.skipped:
         yield f"{swept.skipped:,d} records hold no readable query; they were kept unseen."
     if leaks.audit is None:
         return
     summary, name = leaks.audit.summary, spec.name
-    names = set(_compared_columns(spec, leaks.audit).values()) or {name}
-    if not names & set(summary["sources"]):
+    known = summary["sources"]
+    if name not in known:
         yield (
             f"The audit did not read {name} (it read {', '.join(summary['sources'])}): "
             "only queries that leak from those sources were looked for."
         )
-    known = summary["sources"]
-    hashes = [known[each].get("fingerprint") for each in sorted(names & set(known))]
-    # Of a column of its own, the fingerprint names the column.
-    if any(before is not None and fingerprint not in (before, before.partition(";column=")[0]) for before in hashes):
+    elif known[name].get("fingerprint") not in (None, fingerprint):
         yield f"{name} has changed since the audit: queries that are new in it were not audited."
     lost = sum(
-        any(leak.source in names for leak in leaks.by_key[key]) for key in leaks.by_key if key not in swept.queries
+        any(leak.source == name for leak in leaks.by_key[key]) for key in leaks.by_key if key not in swept.queries
     )
     if lost:
         yield f"{lost:,d} leaking queries that the audit found in {name} are not in it."
     if summary["mode"] != "exhaustive":
         yield f"The audit ran in {summary['mode']} mode and may have missed leaking queries."
-    if left := [column for column in _compared_columns(spec, leaks.audit) if column not in swept.columns]:
-        yield (
-            f"{name} is written as its queries alone: leaks in {', '.join(left)} were not removed. "
-            "Download it and clean the file."
-        )

@@ -9,16 +9,18 @@ from typing import Annotated, Literal
 from truerank.audits.leakage import calibration
 from truerank.audits.leakage.calibration import Calibration
 from truerank.audits.leakage.clean import Cleaning, LeakRules, clean_train
+from truerank.audits.leakage.documents.clean import CorpusReduction, clean_examples, reduce_corpus
+from truerank.audits.leakage.documents.texts import TrainingSource
 from truerank.audits.leakage.effect import evaluated_means, matched_strata, random_removals, spreads
+from truerank.audits.leakage.kinds import DocumentOptions
 from truerank.audits.leakage.options import opened_labels
 from truerank.audits.leakage.reduction import SDS, reduce_topics
-from truerank.audits.leakage.results import AuditResult
-from truerank.audits.leakage.training_data.clean import CorpusReduction, clean_examples, reduce_corpus
-from truerank.audits.leakage.training_data.results import ExampleAudit, as_candidates, holds_examples
-from truerank.errors import InputError, OptionError
+from truerank.audits.leakage.results import AuditResult, opened_audit
+from truerank.errors import OptionError
 from truerank.measures import Evaluation, parse_measures
 from truerank.measures.document_placebo import RankedDocuments, document_placebos, matching_runs
 from truerank.options import Confidence, Flag, Labels, Options, Range, Resampling, Seed, command
+from truerank.sources import parse
 
 
 @command
@@ -133,8 +135,8 @@ class CleaningSide(Options):
     """What is removed from where.
 
     Attributes:
-        remove: leaking queries or examples from the training data (train), leaked topics from the test set (test), or,
-            by an audit of whole examples, leaking documents from the corpus and from the judgments (docs).
+        remove: leaking queries or examples from the training data (train), leaked topics from the test set (test), or
+            leaking documents from the corpus and from the judgments (docs).
         test: the test set to reduce.
         test_set: the test set's name in the audit, where its file is called otherwise.
         docs: the corpus to reduce.
@@ -148,7 +150,7 @@ class CleaningSide(Options):
 
 @command
 def clean(
-    audit: Annotated[AuditResult | ExampleAudit | str | Path, Flag(metavar="DIR", reads=str)],
+    audit: Annotated[AuditResult | str | Path, Flag(metavar="DIR", reads=str)],
     train: Annotated[str | Path | None, Flag(metavar="SRC", reads=str)] = None,
     *,
     out: Annotated[str | Path, Flag(metavar="FILE", reads=Path)],
@@ -165,8 +167,7 @@ def clean(
     at all.
 
     Args:
-        audit: the folder that `leakage audit` or `leakage examples` wrote; where ids match, the .removed.tsv of an
-            earlier cleaning.
+        audit: the folder that `leakage audit` wrote; where ids match, the .removed.tsv of an earlier cleaning.
         train: the training source to clean.
         out: the cleaned file; its name says the compression.
         side: what is removed from where.
@@ -192,13 +193,11 @@ def clean(
     if side.remove == "train":
         if train is None:
             raise OptionError("train", "no training source", "name the one to clean")
-        if isinstance(audit, ExampleAudit) or (not isinstance(audit, AuditResult) and holds_examples(audit)):
+        if rules.match == "text" and _holds_examples(train, audit, rules):
             return clean_examples(train, audit, out, rules, judged)
         return clean_train(train, audit, out, rules, judged)
     if side.remove == "docs":
-        return _without_documents(audit, out, side.docs, rules=rules, judged=judged, spread=spread)
-    if isinstance(audit, ExampleAudit):
-        audit = as_candidates(audit, rules.kinds)
+        return _without_documents(audit, out, side.docs, side.test_set, rules=rules, judged=judged, spread=spread)
     test, test_set = side.test, side.test_set
     if test is None:
         raise OptionError("test", "no test set", "name the one to reduce")
@@ -213,23 +212,28 @@ def clean(
     return replace(reduced, placebos=placebos, matched_by=spread.matched_by)
 
 
+def _holds_examples(train: str | Path, audit: AuditResult | str | Path, rules: LeakRules) -> bool:
+    """Whether a source was read as examples, or would be."""
+    spec, sources = parse(str(train)), opened_audit(audit).summary["sources"]
+    if spec.name in sources:
+        return "roles" in sources[spec.name]
+    return TrainingSource.of(spec.name, spec, DocumentOptions(), strict=rules.strict).roles != {"query"}
+
+
 def _without_documents(
-    audit: AuditResult | ExampleAudit | str | Path,
+    audit: AuditResult | str | Path,
     out: str | Path,
     docs: str | Path | None,
+    test_set: str | None,
     *,
     rules: LeakRules,
     judged: Labels,
     spread: Spread,
 ) -> CorpusReduction:
-    if isinstance(audit, AuditResult) or not holds_examples(audit):
-        place = audit.folder if isinstance(audit, AuditResult) else Path(str(audit))
-        fault = "only an audit of whole examples says which documents leak"
-        raise InputError(fault, "give the folder that `leakage examples` wrote", where=place)
     if docs is None:
         raise OptionError("docs", "no corpus", "name the one to reduce")
     ranked = spread.documents()
-    reduced = reduce_corpus(docs, audit, out, qrels=spread.qrels, rules=rules, judged=judged)
+    reduced = reduce_corpus(docs, audit, out, test_set=test_set, qrels=spread.qrels, rules=rules, judged=judged)
     if ranked is None:
         return reduced
     resampling = Resampling(spread.resamples, spread.confidence, spread.seed)

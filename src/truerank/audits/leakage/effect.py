@@ -14,18 +14,12 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from truerank.arrays import Floats
+from truerank.audits.leakage.kinds import check_kinds, kind_named, kinds_of
 from truerank.audits.leakage.results import AuditResult, VerdictWord, opened_audit
-from truerank.audits.leakage.training_data.results import (
-    ExampleAudit,
-    as_candidates,
-    check_kinds,
-    holds_examples,
-    kind_named,
-    opened_examples,
-)
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.loading import json_file
@@ -64,7 +58,7 @@ class KindEffect:
 
 
 #: An audit or its folder, or the ids of the topics that leak.
-LeakedTopics: TypeAlias = AuditResult | ExampleAudit | str | Path | Collection[str]
+LeakedTopics: TypeAlias = AuditResult | str | Path | Collection[str]
 
 _PERMUTATIONS: Final = 9_999
 #: What `matched_by` says for the mean over all runs; anything else is the name of a run.
@@ -174,8 +168,8 @@ def effect(
         audit: the folder that `leakage audit` wrote. In Python also an audit, or the ids of the leaked topics.
         measures: measures of ir_measures, separated by blanks.
         test_set: the test set in the audit, where it has several.
-        kinds: of an audit of whole examples, the kinds of leak that are compared; by default all. Topics whose query
-            leaks by one of them are the leaked ones; by default pair and query-query.
+        kinds: of training examples, the kinds of leak that are compared; by default all. Topics whose query leaks by
+            one of them are the leaked ones; by default query-query.
         ties: how documents with equal scores are ordered, for every measure alike: trec_eval (scores as 32-bit numbers,
             then document id descending), ascending (document id ascending, as in the leakage paper) or rank (the rank
             column).
@@ -201,10 +195,6 @@ def effect(
     `measures.document_placebo` for random removals.
     """
     confidence, seed = resampling.confidence, resampling.seed
-    if kinds and not holds_examples(audit):
-        raise OptionError(
-            "kinds", "this is not an audit of whole examples", "leave it out, or give that of such an audit"
-        )
     check_kinds(kinds)
     # Read twice: for the scores, and for the removal of documents.
     qrels, run = _held(qrels), _held(run)
@@ -246,7 +236,11 @@ def effect(
         },
         placebos=random_removals(scores, leaked_ids, matched_by, resampling),
         training=tuple(_training(run, audit)),
-        kinds=tuple(_by_kind(audit, scores, (qrels, run), kinds=kinds, matched_by=matched_by, resampling=resampling)),
+        kinds=tuple(
+            _by_kind(
+                (audit, test_name), scores, (qrels, run), kinds=kinds, matched_by=matched_by, resampling=resampling
+            )
+        ),
     )
 
 
@@ -258,7 +252,7 @@ def _held(source: Any) -> Any:
 
 
 def _by_kind(
-    audit: LeakedTopics,
+    audited: tuple[LeakedTopics, str],
     scores: Evaluation,
     sources: tuple[QrelSource, RunSource],
     *,
@@ -267,15 +261,17 @@ def _by_kind(
     resampling: Resampling,
 ) -> Iterator[KindEffect]:
     """Takes out what leaks, one kind after the other."""
-    if not isinstance(audit, ExampleAudit | str | Path) or not holds_examples(audit):
+    given, test = audited
+    if not isinstance(given, AuditResult | str | Path):
         return
-    audit, measures = opened_examples(audit), " ".join(scores.measures)
+    audit, measures = opened_audit(given), " ".join(scores.measures)
     ranked: RankedDocuments | None = None
-    for one in audit.kinds:
+    for one in kinds_of(audit, test):
         if kinds and one.kind not in kinds:
             continue
         of_queries = kind_named(one.kind).test == "query"
-        leaked = set(audit.rows(one.kind)["topic_id" if of_queries else "doc_id"].drop_nulls())
+        rows = audit.leaks.filter(test=test, kind=one.kind)
+        leaked = set(rows["topic_id" if of_queries else "doc_id"].drop_nulls())
         counted, placebos = 0, tuple[Placebo, ...]()
         if leaked and of_queries:
             counted = len(leaked.intersection(scores.topics))
@@ -293,10 +289,9 @@ def _by_kind(
 def _training(runs: Any, audit: Any) -> Iterator[StatedTraining]:
     """What the headers of runs name; a source of the audit has the same id, name or place."""
     known: set[str] | None = None
-    if isinstance(audit, AuditResult | ExampleAudit | str | Path):
-        opened = opened_examples(audit) if holds_examples(audit) else opened_audit(audit)
-        names = opened.sources if isinstance(opened, ExampleAudit) else opened.summary["sources"]
-        known = {place.lower() for place in (*names, *_places(opened.folder))}
+    if isinstance(audit, AuditResult | str | Path):
+        opened = opened_audit(audit)
+        known = {place.lower() for place in (*opened.summary["sources"], *_places(opened.folder))}
     for name, one in named_runs(runs).items():
         for entry in (stated_training(one) if isinstance(one, str | Path) else None) or ():
             places = {entry.name.lower(), entry.source.lower(), entry.irds.lower(), f"irds:{entry.irds.lower()}"}
@@ -367,19 +362,20 @@ def evaluated_means(qrels: QrelSource, runs: RunSource, measures: str | Sequence
 
 def leaked_topics(audit: LeakedTopics, test_set: str | None, kinds: Collection[str] = ()) -> tuple[str, frozenset[str]]:
     """The test set's name (empty for bare ids) and its leaked topics."""
-    if isinstance(audit, ExampleAudit) or (isinstance(audit, str | Path) and holds_examples(audit)):
-        tests = as_candidates(audit, kinds).summary["tests"]
-    elif isinstance(audit, AuditResult | str | Path):
-        tests = opened_audit(audit).summary["tests"]
-    else:
+    if not isinstance(audit, AuditResult | str | Path):
         return test_set or "", frozenset(audit)
+    opened = opened_audit(audit)
+    tests = opened.summary["tests"]
     known = ", ".join(tests)
     if test_set is None and len(tests) > 1:
         raise OptionError("test_set", f"the audit has the test sets {known}", "choose one")
     if test_set is not None and test_set not in tests:
         raise OptionError("test_set", f"the audit has no test set '{test_set}'", f"choose one of {known}")
     name = test_set if test_set is not None else next(iter(tests))
-    return name, frozenset(tests[name]["leaked_topics"])
+    if not kinds:
+        return name, frozenset(tests[name]["leaked_topics"])
+    rows = opened.leaks.filter(pl.col("kind").is_in(list(kinds)), test=name)
+    return name, frozenset(rows["topic_id"].drop_nulls())
 
 
 def _run_effect(

@@ -111,6 +111,7 @@ def summarise_test(
         verdict, why, settle = reasons.without_leak(prefilter)
     return TestSummary(
         topics=len(test.topics),
+        looked_for=len(test.topics) - known.silent if any(count["read"] for count in counts.values()) else 0,
         noun=test.noun,
         verdict=verdict,
         why=" ".join([why, *_wrong(below), *reasons.silence()]),
@@ -209,7 +210,7 @@ class _Reasons:
             if count["skipped"]:
                 yield f"{count['skipped']} records of {name} could not be read"
         for name, count in self.counts.items():
-            if count["read"] == count["empty"]:
+            if count["read"] == count["empty"] and "query=" in count.get("roles", "query="):
                 yield f"{name} holds no query"
         for name, count in self.counts.items():
             if like := count.get("ids"):

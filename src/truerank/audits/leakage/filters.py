@@ -8,8 +8,7 @@ cannot be read stay.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from heapq import merge
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path, PurePath
 from typing import IO, Final, NamedTuple
@@ -89,7 +88,7 @@ def rewrite(
     source: QuerySource,
     form: SourceForm,
     target: Target,
-    drops: Mapping[str | None, Drop],
+    drop: Drop,
     *,
     strict: bool = False,
 ) -> tuple[int, int]:
@@ -100,7 +99,6 @@ def rewrite(
     """
     removed = skipped = 0
     if form.path is None or not form.format:
-        (drop,) = drops.values()
         with target.open() as stream:
             for block in source.batches():
                 for query_id, text in zip(block.ids, block.texts, strict=True):
@@ -111,9 +109,9 @@ def rewrite(
         return removed, source.counts.skipped
     path, single = form.path, source.spec.format == "lines"
 
-    def leaking(column: str | None, drop: Drop) -> Iterator[int]:
+    def leaking() -> Iterator[int]:
         nonlocal skipped
-        for block in file_queries(path, form.format, column, single=single, strict=strict):
+        for block in file_queries(path, form.format, source.spec.column, single=single, strict=strict):
             skipped += block.skipped
             for record in map(Record, block.ids, block.texts, block.lines):
                 if drop(record):
@@ -121,8 +119,8 @@ def rewrite(
 
     def dropped() -> Iterator[int]:
         nonlocal removed
-        # A list of texts stands on one line, and so do the columns.
-        for line, _ in groupby(merge(*(leaking(column, drop) for column, drop in drops.items()))):
+        # A list of texts stands on one line.
+        for line, _ in groupby(leaking()):
             removed += 1
             yield line
 

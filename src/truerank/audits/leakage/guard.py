@@ -19,17 +19,12 @@ import polars as pl
 from truerank.arrays import frame_schema
 from truerank.audits.leakage.audit import read_tests
 from truerank.audits.leakage.clean import LeakingTexts, LeakRules, leaking_texts
+from truerank.audits.leakage.documents.clean import LeakingExamples, left_of
 from truerank.audits.leakage.encoders import Models
+from truerank.audits.leakage.kinds import leaks_of
 from truerank.audits.leakage.options import AuditOptions, opened_labels
 from truerank.audits.leakage.proposals import topic_texts
-from truerank.audits.leakage.results import AuditResult
-from truerank.audits.leakage.training_data.clean import LeakingExamples, left_of
-from truerank.audits.leakage.training_data.results import (
-    ExampleAudit,
-    chosen_leaks,
-    holds_examples,
-    leaks_that_count,
-)
+from truerank.audits.leakage.results import AuditResult, opened_audit
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.options import Encoding, Flag, Labels, command
@@ -152,7 +147,7 @@ def guard(
     dataset: Any,
     test: Annotated[Sequence[str], Flag(metavar="SRC", reads=list[str])] = (),
     *,
-    audit: Annotated[AuditResult | ExampleAudit | str | Path | None, Flag(metavar="DIR", reads=str)] = None,
+    audit: Annotated[AuditResult | str | Path | None, Flag(metavar="DIR", reads=str)] = None,
     columns: Sequence[str] = (),
     options: AuditOptions = AuditOptions(),
     encoding: Encoding = Encoding(),
@@ -171,9 +166,9 @@ def guard(
     Args:
         dataset: a `datasets.Dataset` or `IterableDataset`, or a list of mappings.
         test: test sets, as in `leakage audit`; not needed with an audit.
-        audit: what `leakage audit` or `leakage examples` found in the training data, or its folder.
+        audit: what `leakage audit` found in the training data, or its folder.
         columns: the columns to compare; by default those that hold queries (`anchor`, `query`, `sentence1`, …), and
-            with an audit of whole examples all that hold texts.
+            with an audit of training examples all that hold texts.
         options: fields of the topics, variants and threshold; what concerns the training source is not used.
         encoding: what turns texts into vectors; without an audit.
         rules: which pairs of an audit count as leaks.
@@ -297,17 +292,18 @@ class _Audited:
     """What an audit of the training data says, as `leakage clean` reads it."""
 
     queries: LeakingTexts | None
-    examples: tuple[ExampleAudit, LeakingExamples] | None
+    examples: tuple[AuditResult, LeakingExamples] | None
     left: Mapping[str, int]
     roles: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, audit: AuditResult | ExampleAudit | str | Path, rules: LeakRules, judged: Labels) -> _Audited:
+    def of(cls, audit: AuditResult | str | Path, rules: LeakRules, judged: Labels) -> _Audited:
         judgments = opened_labels(judged)
-        if isinstance(audit, ExampleAudit) or (not isinstance(audit, AuditResult) and holds_examples(audit)):
-            found, every = chosen_leaks(audit, rules.kinds)
-            leaks = leaks_that_count(found, every, judgments, rules.basis)
-            return cls(None, (found, LeakingExamples.of(leaks)), left_of(every, leaks, rules))
+        if rules.match == "text":
+            found = opened_audit(audit)
+            if any("roles" in source for source in found.summary["sources"].values()):
+                every, leaks = leaks_of(found, judgments, rules.basis, rules.kinds)
+                return cls(None, (found, LeakingExamples.of(leaks)), left_of(every, leaks, rules))
         queries = leaking_texts(audit, judgments, rules)
         return cls(queries, None, queries.left)
 
@@ -315,7 +311,7 @@ class _Audited:
         """The columns to compare; with whole examples, the roles of all are told."""
         if self.examples is None or not first:
             return _chosen(first, given, ("query",))
-        read = [str(one["roles"]) for one in self.examples[0].sources.values() if one.get("given")]
+        read = [str(one["roles"]) for one in self.examples[0].summary["sources"].values() if one.get("given")]
         self.roles = dict((Roles.parse(read[0].replace(", ", ",")) if read else roles_of(first)).columns)
         return _chosen(first, given or tuple(self.roles), ())
 
@@ -343,7 +339,7 @@ class _Audited:
             for reason in leaking.reasons(keys.keys()):
                 for topic in sorted(reason.topics) or [""]:
                     why = "+".join(sorted(reason.kinds))
-                    yield DroppedRow(*members[0], str(found.test["name"]), topic, "", None, why)
+                    yield DroppedRow(*members[0], next(iter(found.summary["tests"])), topic, "", None, why)
 
 
 def _chosen(first: Sequence[Mapping[str, Any]], columns: Sequence[str], roles: Sequence[str]) -> tuple[str, ...]:

@@ -31,8 +31,6 @@ class AuditOptions(Options):
         mode: exhaustive compares every training text; prefilter encodes only those that share character trigrams with
             a topic.
         prefilter_cut: the prefilter's cut for a field, in place of the default.
-        all_columns: compare every text column of a training source, each as a source of its own; sources that name
-            their column stay as they are.
         strict: treat bytes that are not UTF-8 as an error.
         block_size: texts that are encoded, and saved, at a time.
         engine: local (this process), ray (a cluster on this machine), or ray:ADDRESS.
@@ -48,7 +46,6 @@ class AuditOptions(Options):
     k: Annotated[int, Range(at_least=0)] = 100
     mode: Literal["exhaustive", "prefilter"] = "exhaustive"
     prefilter_cut: Annotated[Mapping[str, float], Flag(metavar="FIELD=NUMBER")] = field(default_factory=dict)
-    all_columns: bool = False
     strict: bool = False
     block_size: Annotated[int, Range(at_least=1)] = 8192
     engine: Annotated[str, Flag(metavar="local|ray[:ADDRESS]")] = "local"

@@ -11,10 +11,11 @@ from pathlib import Path
 import polars as pl
 
 from truerank.arrays import frame_schema
+from truerank.audits.leakage.documents.texts import TrainingSource
 from truerank.audits.leakage.options import FIELDS
 from truerank.audits.leakage.results import NEIGHBOUR_SCHEMA, SourceCount
 from truerank.records import TopicText
-from truerank.sources import QuerySource, TopicSet
+from truerank.sources import TopicSet
 from truerank.sources.distinct import DistinctTexts
 from truerank.text.carriers import Carrier, carrier_of, may_be_labelled, shared_carrier
 from truerank.text.mojibake import repair
@@ -74,7 +75,7 @@ class DistinctQueries:
     carrier, they are distinct with it, and come without it. Damaged characters come mended.
     """
 
-    def __init__(self, source: QuerySource, kept: Path | None = None, carrier: Carrier = Carrier()) -> None:
+    def __init__(self, source: TrainingSource, kept: Path | None = None, carrier: Carrier = Carrier()) -> None:
         self._source = source
         self._kept = kept
         self._carrier = carrier
@@ -123,7 +124,7 @@ class Proposed:
 
 
 def propose(
-    sources: Sequence[tuple[str, QuerySource]],
+    sources: Sequence[TrainingSource],
     texts: Sequence[TopicText],
     plan: SearchPlan,
     job: Job,
@@ -131,7 +132,8 @@ def propose(
     """Searches every source for neighbours of every topic text."""
     counts: dict[str, SourceCount] = {}
     found: dict[str, NeighbourPairs] = {}
-    for place, (name, source) in enumerate(sources):
+    for place, source in enumerate(sources):
+        name = source.name
         job.progress.note(f"{name}: reading {source.spec.spec}")
         part = job.part(f"source-{place}")
         first, topics = list(first_texts([source])), [text.text for text in texts]
@@ -149,8 +151,8 @@ def propose(
             counts[name] = {**counts[name], "ids": like}
         if carrier:
             counts[name] = {**counts[name], "carrier": [*carrier.before, *carrier.after]}
-    pairs = _joined(texts, [name for name, _ in sources], found)
-    pairs, common = _with_shared(pairs, [source for _, source in sources])
+    pairs = _joined(texts, [source.name for source in sources], found)
+    pairs, common = _with_shared(pairs, sources)
     return Proposed(pairs, counts, found, common)
 
 
@@ -164,7 +166,7 @@ def ids_among(texts: Sequence[str], topics: Sequence[str]) -> str | None:
     return ids[0][0].strip() if shares[0] > _IDS >= shares[1] else None
 
 
-def held_words(sources: Sequence[QuerySource]) -> dict[str, int]:
+def held_words(sources: Sequence[TrainingSource]) -> dict[str, int]:
     """How many of the first texts of all sources hold a word."""
     counts: Counter[str] = Counter()
     for text in first_texts(sources):
@@ -172,7 +174,7 @@ def held_words(sources: Sequence[QuerySource]) -> dict[str, int]:
     return dict(counts)
 
 
-def _with_shared(pairs: pl.DataFrame, sources: Sequence[QuerySource]) -> tuple[pl.DataFrame, float]:
+def _with_shared(pairs: pl.DataFrame, sources: Sequence[TrainingSource]) -> tuple[pl.DataFrame, float]:
     """Pairs with the column `shared`, and the share from which on a word is a common one."""
     weak = pl.col("probed") > 0
     texts = pairs.filter(weak).select("topic_text", "query_text").unique(maintain_order=True)
@@ -192,7 +194,7 @@ def _with_shared(pairs: pl.DataFrame, sources: Sequence[QuerySource]) -> tuple[p
     return found.with_columns(pl.when(weak).then("shared")), max(_FEWEST_HOLDERS / max(read, 1), _COMMON)
 
 
-def first_texts(sources: Sequence[QuerySource]) -> Iterator[str]:
+def first_texts(sources: Sequence[TrainingSource]) -> Iterator[str]:
     for source in sources:
         yield from next(iter(source.batches(_COUNTED)), ((), ()))[1]
 
@@ -201,7 +203,7 @@ def _words(text: str) -> list[str]:
     return [word for token in tokens(text) for word in folded(token)]
 
 
-def _as_read(pairs: pl.DataFrame, source: QuerySource, carrier: Carrier) -> pl.DataFrame:
+def _as_read(pairs: pl.DataFrame, source: TrainingSource, carrier: Carrier) -> pl.DataFrame:
     """Pairs with the column `compared`, and with every text of the source that is the same without its carrier."""
     pairs = pairs.with_columns(compared="text")
     if not carrier:

@@ -32,7 +32,9 @@ from truerank.text.normalising import normalise
 KEY_VARIABLE: Final = "TRUERANK_REDACT_KEY"
 _SHORTEST: Final = 16
 _HASHED: Final = re.compile(r"hmac:([0-9a-f]{8}):[0-9a-f]{16}")
-_TEXT_COLUMNS: Final = ("topic_text", "query_text")
+_TEXT_COLUMNS: Final = (
+    "topic_text", "query_text", "test_text", "training_text", "document_text", "training_document",
+)  # fmt: skip
 
 
 def open_key(path: str | Path | None = None) -> bytes:
@@ -91,20 +93,29 @@ def redact(result: AuditResult, key: bytes) -> AuditResult:
         InputError: the key is shorter than 16 bytes.
     """
     _checked(key, "redaction key")
-    frames = (result.candidates, result.neighbours)
-    texts = {text for frame in frames for column in _TEXT_COLUMNS for text in frame[column].unique()}
+    frames = (result.candidates, result.neighbours, result.leaks, result.templates)
+    columns = [[name for name in _TEXT_COLUMNS if name in frame.columns] for frame in frames]
+    texts = {
+        text
+        for frame, names in zip(frames, columns, strict=True)
+        for column in names
+        for text in frame[column].drop_nulls().unique()
+    }
     hashes = {text: text if key_mark(text) else hash_text(text, key) for text in texts}
-    candidates, neighbours = (
-        frame.with_columns(pl.col(column).replace_strict(hashes, return_dtype=pl.String) for column in _TEXT_COLUMNS)
+    candidates, neighbours, leaks, templates = (
+        frame.with_columns(
+            pl.col(column).replace_strict(hashes, default=None, return_dtype=pl.String) for column in names
+        )
         if hashes
         else frame
-        for frame in frames
+        for frame, names in zip(frames, columns, strict=True)
     )
     quoted = {normalise(text): hash_ for text, hash_ in hashes.items()}
     parts = {name: _without(quoted, part) if name == "labels" else part for name, part in result.summary.items()}
     return replace(
-        result, summary=cast("AuditSummary", parts), candidates=candidates, neighbours=neighbours, folder=None
-    )
+        result, summary=cast("AuditSummary", parts), candidates=candidates, neighbours=neighbours, leaks=leaks,
+        templates=templates, folder=None,
+    )  # fmt: skip
 
 
 def _without(hashes: dict[str, str], value: Any) -> Any:

@@ -14,8 +14,10 @@ import polars as pl
 
 from truerank.audits.leakage.baseline import since_baseline
 from truerank.audits.leakage.calibration import Calibration
-from truerank.audits.leakage.card import query_card
+from truerank.audits.leakage.card import leakage_card
 from truerank.audits.leakage.cells import CELLS, matrix_svg
+from truerank.audits.leakage.documents.report import document_sections, short_kinds_table
+from truerank.audits.leakage.kinds import kind_named, kinds_of
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import (
     AuditResult,
@@ -92,7 +94,9 @@ def _pairs(result: AuditResult, baseline: str | None) -> tuple[tuple[str, pl.Dat
 def _rule_counts(result: AuditResult) -> dict[Rule, int]:
     """How often each rule was found; labels count, a baseline does not."""
     unknown = sum(about["verdict"] == "UNKNOWN" for about in result.summary["tests"].values())
-    return {_RULES[rule]: len(rows) for rule, rows in _pairs(result, None)} | {_RULES["unknown-verdict"]: unknown}
+    kinds = {kind_named(one.kind): one.pairs for test in result.summary["tests"] for one in kinds_of(result, test)}
+    found = {_RULES[rule]: len(rows) for rule, rows in _pairs(result, None)}
+    return found | {_RULES["unknown-verdict"]: unknown} | kinds
 
 
 def _shown(rule: str, rows: pl.DataFrame, places: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
@@ -634,6 +638,7 @@ def _report(result: AuditResult) -> Report:
             ReportSection("trust", "How far to trust the threshold", tuple(_trust(result))),
             ReportSection("sources", "What was read", tuple(_sources(summary))),
             ReportSection("pairs", "Every pair", tuple(_pair_parts(result))),
+            *document_sections(result),
         ),
         json=summary,
         footer=(
@@ -647,9 +652,11 @@ def _report(result: AuditResult) -> Report:
 def _write(result: AuditResult, job: Run) -> None:
     job.parquet("candidates.parquet", result.candidates)
     job.parquet("neighbours.parquet", result.neighbours)
+    job.parquet("leaks.parquet", result.leaks)
+    job.parquet("templates.parquet", result.templates)
     job.json("summary.json", result.summary)
     job.text("findings.sarif", review(result, job.inputs))
-    job.text("card.md", query_card(result))
+    job.text("card.md", leakage_card(result))
     job.text("report.html", render(result, job.provenance(), job.names()))
 
 
@@ -681,6 +688,8 @@ def _parts(result: AuditResult) -> Iterator[Table | str]:
         yield cells_table(summary)
     elif any(test["fields"] for test in summary["tests"].values()):
         yield counts_table(summary)
+    if any(about.get("kinds") for about in summary["tests"].values()):
+        yield short_kinds_table(result)
     if "baseline" in summary:
         yield news_table(summary["baseline"])
 

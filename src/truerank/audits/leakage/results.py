@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, NotRequired, TypedDict
 
@@ -36,6 +36,18 @@ CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
 } | frame_schema("type title_type evidence: String, shared: Float32, differs: String")
 
 
+#: `leaks.parquet`: one row for each pair of texts that leaks, kind of leak, and role in a source. `examples` counts the
+#: lines or training examples of the source that hold the text in this role, `example_id` is the first of them. A row of
+#: the kind "pair" has the query in `test_text` and `training_text`, and the answer in `document_text` and
+#: `training_document`; its evidence is that of the queries, `document_evidence` that of the answer. The columns of
+#: evidence are those of `overlaps.OVERLAPS`, whose package is not imported here: `leakage clean` does not compare.
+LEAKS: Final[dict[str, Any]] = frame_schema(
+    "kind test topic_id field doc_id test_text source role example_id: String, examples: Int64, training_text: String, "
+    "exact: Boolean, ngram_test ngram_training jaccard containment: Float64, wording: String, cosine: Float64, "
+    "test_words training_words: Int64, evidence document_text training_document document_evidence: String"
+)
+
+
 def held_for_leaks(threshold: float) -> pl.Expr:
     """Whether an audit holds candidates for leaks: above the threshold, and nothing decides otherwise."""
     return (pl.col("similarity") > pl.lit(threshold, pl.Float32)) & (pl.col("differs") == "")
@@ -48,6 +60,7 @@ class SourceCount(TypedDict):
     `unread_estimated`, a sample says how many there are.
     `carrier` is what texts begin or end with and what was not compared, such as an instruction.
     `ids` is an example where most texts read first are ids.
+    `roles` says what the columns of examples were taken for.
     `fingerprint` tells one content of the source from another: size and hash of a file, the revision of a data set.
     """
 
@@ -62,6 +75,7 @@ class SourceCount(TypedDict):
     carrier: NotRequired[list[str]]
     ids: NotRequired[str]
     fingerprint: NotRequired[str]
+    roles: NotRequired[str]
     column: NotRequired[str | None]
     not_compared: NotRequired[list[str]]
 
@@ -124,12 +138,14 @@ class Sensitivity(TypedDict):
 class TestSummary(TypedDict):
     """The verdict on one test set and the counts of the paper's Table 1 (field "union" counts a topic once).
 
+    `looked_for` counts the topics that were compared with training queries, 0 where there were none of either.
     `noun` is what the test set's items are called, "topics" or "queries".
     `why` is the verdict's reason, `evidence` what it rests on, `settle` what would change it. `unread` counts the
     topics with a text that the encoder cannot read.
     """
 
     topics: int
+    looked_for: int
     noun: NotRequired[str]
     verdict: VerdictWord
     why: str
@@ -141,6 +157,10 @@ class TestSummary(TypedDict):
     fields: dict[str, dict[str, FieldCount]]
     sensitivity: list[KindFound]
     other_topics: dict[str, OtherTopics]
+    kinds: NotRequired[list[dict[str, Any]]]
+    documents: NotRequired[dict[str, int]]
+    other_documents: NotRequired[dict[str, OtherTopics]]
+    boilerplate: NotRequired[list[dict[str, Any]]]
 
 
 class FormRecall(TypedDict):
@@ -207,6 +227,9 @@ class AuditResult(Result, shown_in="truerank.audits.leakage.report"):
         left_over: unfinished work of other audits in the same folder, in sentences.
         judged: the pairs that labels decide, by test, topic_id, source and query_id, with `judged`: true for a leak;
             None without labels, and for an audit that was read from its folder.
+        leaks: every leak with where it stands in the training data, columns as in `LEAKS`.
+        templates: pairs of documents whose texts have a frame in common and say other things, which are not leaks;
+            columns as in `LEAKS`.
     """
 
     verdict_words: ClassVar[tuple[str, ...]] = ("CONTAMINATED", "UNKNOWN", "CLEAN")
@@ -219,6 +242,8 @@ class AuditResult(Result, shown_in="truerank.audits.leakage.report"):
     topics: tuple[str, ...] = ()
     left_over: tuple[str, ...] = ()
     judged: pl.DataFrame | None = None
+    leaks: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LEAKS))
+    templates: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LEAKS))
 
     def above(self) -> pl.DataFrame:
         """The candidates that the audit holds for leaks."""
@@ -238,7 +263,11 @@ def load_audit(folder: str | Path) -> AuditResult:
             raise ValueError("summary.json is of something else")
         candidates = read_table(folder / "candidates.parquet", CANDIDATE_SCHEMA, others=True)
         neighbours = pl.read_parquet(folder / "neighbours.parquet", glob=False)
-    return AuditResult(summary, candidates, neighbours, folder)
+        leaks, templates = (
+            read_table(path, LEAKS) if path.is_file() else pl.DataFrame(schema=LEAKS)
+            for path in (folder / "leaks.parquet", folder / "templates.parquet")
+        )
+    return AuditResult(summary, candidates, neighbours, folder, leaks=leaks, templates=templates)
 
 
 def opened_audit(audit: Any) -> AuditResult:
@@ -253,4 +282,4 @@ def columns_read(sources: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
             others = listed([f"'{column}'" for column in left_out])
             verb, them = ("was", "it") if len(left_out) == 1 else ("were", "them")
             read = f"the column '{count['column']}' was read as the query; " if count.get("column") else ""
-            yield f"{name}: {read}{others} {verb} not compared (--all-columns compares {them})."
+            yield f"{name}: {read}{others} {verb} not compared: file#column reads {them}."

@@ -9,12 +9,12 @@ import numpy as np
 
 from truerank.audits.leakage.calibration import Calibration
 from truerank.audits.leakage.clean import BASES, TrainCleaning, what_stays
+from truerank.audits.leakage.documents.clean import CorpusReduction
 from truerank.audits.leakage.effect import Effect, KindEffect
 from truerank.audits.leakage.estimate import not_asked
 from truerank.audits.leakage.guard import GuardReport
+from truerank.audits.leakage.kinds import kind_named
 from truerank.audits.leakage.reduction import TestReduction
-from truerank.audits.leakage.training_data.clean import CorpusReduction
-from truerank.audits.leakage.training_data.results import kind_named
 from truerank.core.plain import plain
 from truerank.core.result import Summary, summarises
 from truerank.core.tables import Cell, Column, Table

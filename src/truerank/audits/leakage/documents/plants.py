@@ -8,7 +8,6 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from random import Random
 from typing import Final, NamedTuple
 
@@ -20,7 +19,6 @@ from truerank.overlaps import EVIDENCE_KINDS
 from truerank.overlaps.kept_texts import ComparedForm
 from truerank.records import TopicText
 from truerank.text.passages import sentences
-from truerank.text.rewordings import KINDS as REWORDINGS
 from truerank.text.rewordings import SEEN_KINDS, reword
 
 #: Words that are a sentence where a text has no signs.
@@ -183,16 +181,13 @@ _IN_DOCUMENT: Final = (_AS_IT_STANDS, "re-wrapped", "boilerplate added", "markup
 _DOCUMENT: Final = ("excerpt", "truncated", "re-wrapped", "boilerplate added", "markup", "sentence changed")
 #: The changes of which CLEAN asks that at least 95% are found, by kind of leak.
 REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
-    "query-query": SEEN_KINDS,
     "query-document": _IN_DOCUMENT[:3],
     **dict.fromkeys(("pair", "positive-relevant", "negative-relevant", "document-corpus"), _DOCUMENT),
 }
 
 
-class ExampleSensitivity(NamedTuple):
-    """The sensitivity check: what was found by kind of leak, and how often "queries" and "documents" are taken for
-    others.
-    """
+class DocumentSensitivity(NamedTuple):
+    """The sensitivity check: what was found by kind of leak, and how often "documents" are taken for others."""
 
     changes: dict[str, list[KindFound]]
     others: dict[str, OtherTopics]
@@ -211,14 +206,16 @@ class PlantMaterial:
 
 
 @dataclass(frozen=True)
-class ExampleSight:
-    """With what the audit looks: each function compares texts by place with the kept texts of the test collection.
+class DocumentSight:
+    """With what the audit looks.
 
-    `queries` also takes whether the texts stand for documents; queries below `fewest_words` are not looked for inside
-    them.
+    `worded` names the topic texts, by place, whose words are those of some queries; `queries` and `documents` compare
+    texts by place with the kept texts of the test collection. Queries below `fewest_words` are not looked for inside
+    documents.
     """
 
-    queries: Callable[[bool, Iterable[tuple[str, str]]], pl.DataFrame]
+    worded: Callable[[Sequence[str]], list[set[str]]]
+    queries: Callable[[Iterable[tuple[str, str]]], pl.DataFrame]
     documents: Callable[[Iterable[tuple[str, str]]], pl.DataFrame] | None
     fewest_words: int
     form: ComparedForm
@@ -237,51 +234,35 @@ class _Plant(NamedTuple):
 _Seen = tuple[frozenset[str], bool]
 
 
-def check(material: PlantMaterial, sight: ExampleSight, *, sample: int, seed: int) -> ExampleSensitivity:
+def check(material: PlantMaterial, sight: DocumentSight, *, sample: int) -> DocumentSensitivity:
     """Plants changed texts and counts those that the audit would have found."""
-    planted = list(_query_plants(material, sample, seed, sight.fewest_words))
-    halves = list(_pair_queries(material, seed))
-    asked = [plant for plant in planted if plant.kind == "query-query"]
-    hosted = [plant for plant in planted if plant.kind == "query-document"]
-    both = _seen([*asked, *halves], partial(sight.queries, False), sight.form)
-    found, of_pairs = both[: len(asked)], both[len(asked) :]
-    rows = {"query-query": _rows("query-query", asked, found)}
-    rows["query-document"] = _rows("query-document", hosted, _seen(hosted, partial(sight.queries, True), sight.form))
-    others = {"queries": _others("query-query", asked, found)}
+    hosted = list(_query_plants(material, sample, sight.fewest_words))
+    rows = {"query-document": _rows("query-document", hosted, _seen(hosted, sight.queries, sight.form))}
+    others = {}
     if sight.documents is not None:
-        copies = list(_document_plants(material, seed))
+        copies, halves = list(_document_plants(material)), list(_pair_queries(material))
         seen = _seen(copies, sight.documents, sight.form)
         rows |= {kind: _rows(kind, copies, seen) for kind in ("positive-relevant", "document-corpus")}
         rows["negative-relevant"] = rows["positive-relevant"]
         answers = [by for plant, (by, _) in zip(copies, seen, strict=True) if plant.kind == "positive-relevant"]
-        whole = [(answer if query else query, False) for answer, (query, _) in zip(answers, of_pairs, strict=True)]
+        asked = [
+            bool(own & half.own) for half, own in zip(halves, sight.worded([one.text for one in halves]), strict=True)
+        ]
+        whole = [(answer if query else frozenset[str](), False) for answer, query in zip(answers, asked, strict=True)]
         rows["pair"] = _rows("pair", halves, whole)
         others["documents"] = _others("document-corpus", copies, seen)
-    return ExampleSensitivity(rows, others)
+    return DocumentSensitivity(rows, others)
 
 
-def _drawn(texts: Sequence[TopicText], sample: int, seed: str) -> list[tuple[str, TopicText]]:
-    """Some texts of topics with their places."""
-    every = [(str(place), text) for place, text in enumerate(texts)]
-    return Random(seed).sample(every, min(sample, len(every)))
-
-
-def _query_plants(material: PlantMaterial, sample: int, seed: int, fewest: int) -> Iterator[_Plant]:
+def _query_plants(material: PlantMaterial, sample: int, fewest: int) -> Iterator[_Plant]:
     own: defaultdict[str, set[str]] = defaultdict(set)
     for number, text in enumerate(material.texts):
         own[text.topic_id].add(str(number))
-    for _, text in _drawn(material.texts, sample, f"{seed} itself"):
-        yield _Plant("query-query", "", text.text, frozenset(own[text.topic_id]))
-    for kind in REWORDINGS:
-        for place, text in _drawn(material.texts, sample, f"{seed} {kind}"):
-            made = reword(kind, text.text, Random(f"{seed} {kind} {place}"))
-            if made is not None:
-                yield _Plant("query-query", kind, made, frozenset(own[text.topic_id]))
     long = [text for text in material.texts if len(text.text.split()) >= fewest]
     hosts = list(material.documents.values()) or [text.text for text in material.texts]
     for change in _IN_DOCUMENT:
-        for number, (_, text) in enumerate(_drawn(long, sample, f"{seed} {change}")):
-            rng = Random(f"{seed} {change} {number}")
+        for number, text in enumerate(Random(f"0 {change}").sample(long, min(sample, len(long)))):
+            rng = Random(f"0 {change} {number}")
             inside = _hosted(text.text, rng.choice(hosts), rng)
             planted = inside if change == _AS_IT_STANDS else changed(change, inside, "", rng)
             if planted is not None:
@@ -295,29 +276,29 @@ def _hosted(query: str, host: str, rng: Random) -> str:
     return " ".join([*every[:at], query, *every[at:]])
 
 
-def _document_plants(material: PlantMaterial, seed: int) -> Iterator[_Plant]:
+def _document_plants(material: PlantMaterial) -> Iterator[_Plant]:
     for kind, texts in (("positive-relevant", material.relevant), ("document-corpus", material.documents)):
         names = list(texts)
         for doc_id in names if kind == "document-corpus" else ():
             yield _Plant(kind, "", texts[doc_id], frozenset((doc_id,)))
         for change in CHANGES:
             for number, doc_id in enumerate(names):
-                rng = Random(f"{seed} {kind} {change} {doc_id}")
+                rng = Random(f"0 {kind} {change} {doc_id}")
                 made = changed(change, texts[doc_id], texts[names[number - 1]], rng)
                 if made is not None:
                     yield _Plant(kind, change, made, frozenset((doc_id,)))
 
 
-def _pair_queries(material: PlantMaterial, seed: int) -> Iterator[_Plant]:
+def _pair_queries(material: PlantMaterial) -> Iterator[_Plant]:
     """For each planted relevant document, one of its queries in other words."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for place, text in enumerate(material.texts):
         places[text.topic_id].append(place)
-    for plant in _document_plants(material, seed):
+    for plant in _document_plants(material):
         if plant.kind == "positive-relevant":
             (doc_id,) = plant.own
             own = places[min(material.topics[doc_id])]
-            rng = Random(f"{seed} pair {plant.change} {doc_id}")
+            rng = Random(f"0 pair {plant.change} {doc_id}")
             made = _reworded(material.texts[own[0]].text, rng) if own else ""
             yield _Plant("pair", plant.change, made, frozenset(map(str, own)))
 

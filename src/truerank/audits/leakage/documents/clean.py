@@ -9,11 +9,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.audits.leakage.clean import JUDGED, NOT_JUDGED, Basis, Cleaning, LeakRules, TrainCleaning
+from truerank.audits.leakage.clean import JUDGED, NOT_JUDGED, Basis, Cleaning, LeakRules, TrainCleaning, audit_input
 from truerank.audits.leakage.filters import (
     BREAKS,
     SourceForm,
@@ -25,16 +25,9 @@ from truerank.audits.leakage.filters import (
     refuse_overwrite,
     written,
 )
+from truerank.audits.leakage.kinds import DEFAULT_KINDS, kind_named, leaks_of
 from truerank.audits.leakage.options import opened_labels
-from truerank.audits.leakage.training_data.results import (
-    DEFAULT_KINDS,
-    ExampleAudit,
-    audited_input,
-    chosen_leaks,
-    kind_named,
-    leaks_that_count,
-    opened_examples,
-)
+from truerank.audits.leakage.results import AuditResult, opened_audit
 from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments
 from truerank.judging.ratings import label_inputs
@@ -93,22 +86,21 @@ class LeakingExamples:
 
 
 def clean_examples(
-    train: str | Path, audit: ExampleAudit | str | Path, out: str | Path, rules: LeakRules, judged: Labels = Labels()
+    train: str | Path, audit: AuditResult | str | Path, out: str | Path, rules: LeakRules, judged: Labels = Labels()
 ) -> TrainCleaning:
     """Writes training examples again without those that hold a leaking text; the others keep their bytes.
 
     An example with a query and a positive that leak together goes only for the kind "pair" where no other kind counts.
     """
     out, spec = Path(out), parse(str(train))
-    found, every = chosen_leaks(audit, rules.kinds)
-    judgments = opened_labels(judged)
-    leaks = leaks_that_count(found, every, judgments, rules.basis).filter(source=spec.name)
+    found, judgments = opened_audit(audit), opened_labels(judged)
+    every, leaks = (one.filter(source=spec.name) for one in leaks_of(found, judgments, rules.basis, rules.kinds))
     form = form_of(spec, out)
     if form.path is None or form.format not in ("jsonl", "csv", "tsv", "parquet"):
         raise InputError(
             "only files of records can be cleaned", "save it as JSONL or Parquet first", where=spec.location
         )
-    known = found.sources.get(spec.name, {})
+    known: Mapping[str, Any] = found.summary["sources"].get(spec.name, {})
     named = known["roles"] if known.get("given") else None
     by_id = ExampleTexts(known.get("train_queries"), known.get("train_docs"))
     source = open_examples(spec, roles=named and named.replace(", ", ","), texts=by_id, strict=rules.strict)
@@ -132,8 +124,8 @@ def clean_examples(
                 stream.write("".join(f"{row}\n" for row in ("\t".join(_REMOVED), *lost)).encode())
         job.note(out.name)
         job.note(removed_file.name)
-        job.read(input_of("train", str(train), rows=read), audited_input(found))
-    left = left_of(every.filter(source=spec.name), leaks, rules)
+        job.read(input_of("train", str(train), rows=read), audit_input(found))
+    left = left_of(every, leaks, rules)
     wanted = {text for _, text in leaking.by_text}
     return TrainCleaning(
         out=out,
@@ -143,7 +135,7 @@ def clean_examples(
         kept=read - len(dropped),
         removed=len(dropped),
         removed_queries=len(seen),
-        topics={str(found.test["name"]): leaks["topic_id"].drop_nulls().n_unique()},
+        topics={test: leaks.filter(test=test)["topic_id"].drop_nulls().n_unique() for test in found.summary["tests"]},
         not_found=len(wanted - seen),
         threshold=None,
         basis=rules.basis,
@@ -168,12 +160,12 @@ def _joined(found: dict[tuple[str, str], list[tuple[str, str, str]]]) -> dict[tu
     }
 
 
-def _changed(name: str, found: ExampleAudit, fingerprint: str) -> list[str]:
-    known = found.sources.get(name)
+def _changed(name: str, found: AuditResult, fingerprint: str) -> list[str]:
+    known = found.summary["sources"].get(name)
     if known is None:
-        read = ", ".join(found.sources)
+        read = ", ".join(found.summary["sources"])
         return [f"The audit did not read {name} (it read {read}): only its own sources' examples were looked for."]
-    if known["fingerprint"] != fingerprint:
+    if known.get("fingerprint") != fingerprint:
         return [f"{name} has changed since the audit: examples that are new in it were not audited."]
     return []
 
@@ -247,9 +239,10 @@ class _Leak(NamedTuple):
 
 def reduce_corpus(
     docs: str | Path,
-    audit: ExampleAudit | str | Path,
+    audit: AuditResult | str | Path,
     out: str | Path,
     *,
+    test_set: str | None = None,
     qrels: str | Path | None = None,
     rules: LeakRules = LeakRules(),
     judged: Labels = Labels(),
@@ -261,9 +254,9 @@ def reduce_corpus(
     document leaves the judgments, too: there is nothing left to find.
     """
     out, spec = Path(out), parse(str(docs))
-    found = opened_examples(audit)
-    judgments = opened_labels(judged)
-    leaking, cleared = _leaking(found, judgments, rules)
+    found, judgments = opened_audit(audit), opened_labels(judged)
+    test = _audited_test(found, test_set)
+    leaking, cleared = _leaking(found, test, judgments, rules)
     form = _form(spec, out)
     left = None if qrels is None else _judgments(str(qrels), leaking.keys())
     removed_file, qrels_file = (out.with_name(f"{out.name}.{name}") for name in ("removed.tsv", "qrels"))
@@ -275,7 +268,7 @@ def reduce_corpus(
     with started("leakage clean", label_inputs(judged), given, out, file=True) as job, ExitStack() as files:
         target, listed = files.enter_context(written(out)), files.enter_context(written(removed_file))
         _write(source, form, target, sieve)
-        _check(sieve, leaking, found, spec)
+        _check(sieve, leaking, test, spec)
         with listed.open() as stream:
             stream.writelines(f"{row}\n".encode() for row in ("\t".join(_DROPPED), *sieve.rows))
         names = [out.name, removed_file.name]
@@ -287,14 +280,14 @@ def reduce_corpus(
         files.close()
         for name in names:
             job.note(name)
-        job.read(input_of("docs", str(docs), rows=sieve.read), audited_input(found))
+        job.read(input_of("docs", str(docs), rows=sieve.read), audit_input(found))
         job.skipped = {"leaking_documents": sieve.removed, "topics": list(left.lost) if left else []}
     return CorpusReduction(
         out=out,
         removed_file=removed_file,
         qrels_file=None if qrels is None else qrels_file,
         manifest_file=out.with_name(f"{out.name}.manifest.json"),
-        test=str(found.test["name"]),
+        test=test,
         read=sieve.read,
         removed=sieve.removed,
         kinds=dict(Counter(kind for leak in leaking.values() for kind in leak.kinds)),
@@ -305,24 +298,40 @@ def reduce_corpus(
         judged=0 if judgments is None else len(judgments.pairs),
         kept=sieve.read - sieve.removed,
         judgments=left,
-        warnings=tuple(_warnings(found, sieve, left, form)),
+        warnings=tuple(_warnings(found.summary["tests"][test].get("documents", {}), sieve, left, form)),
     )
 
 
-def _leaking(found: ExampleAudit, judgments: Judgments | None, rules: LeakRules) -> tuple[dict[str, _Leak], int]:
+def _audited_test(found: AuditResult, name: str | None) -> str:
+    """The test set whose documents were compared."""
+    tests = [test for test, about in found.summary["tests"].items() if about.get("documents", {}).get("read")]
+    if name is not None and name in tests:
+        return name
+    if not tests or name is not None:
+        fault = "the audit compared no documents" + (f" of '{name}'" if name else "")
+        remedy = "audit training data with documents against a test set with its documents (--docs)"
+        raise InputError(fault, remedy, where=found.folder)
+    if len(tests) > 1:
+        raise OptionError("test_set", f"the audit has documents of {', '.join(tests)}", "choose one")
+    return tests[0]
+
+
+def _leaking(
+    found: AuditResult, test: str, judgments: Judgments | None, rules: LeakRules
+) -> tuple[dict[str, _Leak], int]:
     """The documents that go, by id, and how many stay because people said so."""
     if rules.threshold is not None:
-        raise OptionError("threshold", "the pairs of an audit of whole examples have no similarity", "leave it out")
+        raise OptionError("threshold", "pairs of documents have no similarity", "leave it out")
     if rules.match != "text":
         raise OptionError("match", "documents are found by the audit alone", "leave it out")
     if of_queries := [kind for kind in rules.kinds if kind_named(kind).test == "query"]:
         fault = f"'{of_queries[0]}' is a leak of queries"
         raise OptionError("kinds", fault, "remove `test` for those, or name kinds of documents")
     kinds = rules.kinds or tuple(kind for kind in DEFAULT_KINDS if kind_named(kind).test != "query")
-    every = found.leaks.filter(pl.col("kind").is_in(kinds))
+    every, counted = leaks_of(found, judgments, rules.basis, kinds, test)
     columns = ("doc_id", "kind", "source", "example_id", "judged")
     leaks = defaultdict[str, list[tuple[str, str, str, bool]]](list)
-    for doc, *pair in leaks_that_count(found, every, judgments, rules.basis).select(columns).iter_rows():
+    for doc, *pair in counted.select(columns).iter_rows():
         leaks[doc].append((pair[0], pair[1], pair[2], pair[3]))
     by_id = {}
     for doc, pairs in leaks.items():
@@ -402,12 +411,12 @@ def _spans(path: Path, documents: Iterable[FoundDocument], sieve: _Sieve) -> Ite
         yield first, None
 
 
-def _check(sieve: _Sieve, leaking: Mapping[str, _Leak], found: ExampleAudit, spec: SourceSpec) -> None:
+def _check(sieve: _Sieve, leaking: Mapping[str, _Leak], test: str, spec: SourceSpec) -> None:
     if sieve.read == sieve.removed:
         fault = "every document leaks, nothing would remain"
         raise InputError(fault, "clean the training data instead", where=spec.location)
     if leaking and not sieve.removed:
-        fault = f"it holds none of the leaking documents of {found.test['name']}"
+        fault = f"it holds none of the leaking documents of {test}"
         raise InputError(fault, "give the audited corpus", where=spec.location)
 
 
@@ -444,8 +453,10 @@ def _kept_lines(qrels: str, gone: Collection[str], topics: Collection[str]) -> I
             yield line.raw + b"\n"
 
 
-def _warnings(found: ExampleAudit, sieve: _Sieve, left: JudgmentCounts | None, form: SourceForm) -> Iterator[str]:
-    audited = found.test.get("documents")
+def _warnings(
+    documents: Mapping[str, int], sieve: _Sieve, left: JudgmentCounts | None, form: SourceForm
+) -> Iterator[str]:
+    audited = documents.get("read")
     if audited and audited != sieve.read:
         yield f"The audit compared {audited:,d} documents, this corpus has {sieve.read:,d}: others were not audited."
     if left is None:

@@ -1,4 +1,4 @@
-"""The verdict on each kind of leak, and on each cell of a matrix: what it rests on and what would settle it."""
+"""The verdict on each kind of leak of documents: what it rests on and what would settle it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import Any, Final
 
 import polars as pl
 
+from truerank.audits.leakage.documents.plants import CLAIMS as DOCUMENT_CLAIMS
+from truerank.audits.leakage.documents.plants import REQUIRED, DocumentSensitivity
+from truerank.audits.leakage.documents.texts import TestTexts
 from truerank.audits.leakage.estimate import NOTHING_CLAIMED, claimed, kinds_seen, not_asked
+from truerank.audits.leakage.kinds import RULES, KindVerdict, LeakKind
 from truerank.audits.leakage.results import KindFound
-from truerank.audits.leakage.training_data.results import KINDS, ExampleOptions, KindVerdict, LeakKind
-from truerank.audits.leakage.training_data.sensitivity import CLAIMS as DOCUMENT_CLAIMS
-from truerank.audits.leakage.training_data.sensitivity import REQUIRED, ExampleSensitivity
-from truerank.audits.leakage.training_data.texts import TestTexts
-from truerank.measures.magnitudes import proportion
 from truerank.near_duplicates.shingles import shingled
-from truerank.overlaps import OverlapRules
 from truerank.text.rewordings import CLAIMS
 
 #: The share of the plants of a change that must be found before the change counts as seen.
@@ -28,49 +26,27 @@ _GIVE: Final = {
 
 
 @dataclass(frozen=True)
-class ExampleEvidence:
-    """What the verdicts rest on; `documents` counts all and the relevant ones, `semantic` and `unread` are by kind of
-    pair.
+class DocumentEvidence:
+    """What the verdicts rest on; `documents` counts all and the relevant ones, `semantic` says what became of the
+    encoder, `unread` counts documents of both sides that it cannot read.
     """
 
     test: TestTexts
     leaks: pl.DataFrame
     templates: pl.DataFrame
     sources: Mapping[str, Mapping[str, Any]]
-    seen: ExampleSensitivity
-    options: ExampleOptions
-    rules: OverlapRules
+    seen: DocumentSensitivity
     documents: tuple[int, int]
-    semantic: Mapping[str, str]
-    unread: Mapping[str, tuple[int, int]]
-    crowded: tuple[int, int]
-
-    def counts(self) -> dict[str, Any]:
-        """What was compared of the test collection."""
-        judged = self.test.relevant
-        return {
-            "name": self.test.topics.name,
-            "noun": self.test.topics.noun,
-            "topics": len(self.test.topics.topics),
-            "texts": len(self.test.texts),
-            "documents": None if self.test.docs is None else self.documents[0],
-            "relevant": None if judged is None else len(judged),
-            "relevant_read": None if judged is None or self.test.docs is None else self.documents[1],
-        }
+    semantic: str
+    unread: tuple[int, int]
+    crowded: int
 
     def texts(self, *roles: str) -> int:
         """Training texts of some roles, counted once for each example."""
         return sum(source.get(f"{role}_texts", 0) for source in self.sources.values() for role in roles)
 
 
-def verdicts(known: ExampleEvidence) -> Iterator[KindVerdict]:
-    """The verdict on each kind of leak that was asked for."""
-    for kind in KINDS:
-        if kind.name in known.options.wanted:
-            yield _verdict(kind, known)
-
-
-def _verdict(kind: LeakKind, known: ExampleEvidence) -> KindVerdict:
+def verdict_of(kind: LeakKind, known: DocumentEvidence) -> KindVerdict:
     lacking = [_GIVE[need] for need in kind.needs if need not in known.test.given]
     if lacking:
         why = f"Not looked for: {' and '.join(fault for fault, _ in lacking)}."
@@ -78,7 +54,7 @@ def _verdict(kind: LeakKind, known: ExampleEvidence) -> KindVerdict:
     # A pair needs texts of each role, other kinds of any.
     roles = [role for role in kind.training if not known.texts(role)]
     if roles and (kind.name == "pair" or len(roles) == len(kind.training)):
-        read = "; ".join(f"{name}: {source['roles']}" for name, source in known.sources.items())
+        read = "; ".join(f"{name}: {source.get('roles', 'queries')}" for name, source in known.sources.items())
         return KindVerdict(
             kind.name,
             "UNKNOWN",
@@ -88,42 +64,38 @@ def _verdict(kind: LeakKind, known: ExampleEvidence) -> KindVerdict:
     rows = known.leaks.filter(pl.col("kind") == kind.name)
     of, noun = _asked(kind, known), kind.noun[1]
     if not of:
-        why = f"Not looked for: every query has fewer than {known.rules.contained_words} words."
+        why = f"Not looked for: every query has fewer than {RULES.contained_words} words."
         return KindVerdict(kind.name, "UNKNOWN", why, settle=("Give topics with longer texts (--fields).",))
     leaked = rows["topic_id" if kind.test == "query" else "doc_id"].n_unique()
-    share = proportion(leaked, of, method="exact")
     counted = rows.unique(["source", "role", "training_text", "training_document"])
     sensitivity = tuple(known.seen.changes.get(kind.name, ()))
     seen = (*_of_templates(kind, known), *_seen(sensitivity), *_encoder(kind, known))
     facts: dict[str, Any] = {
         "leaked": leaked,
         "of": of,
-        "low": share.low,
-        "high": share.high,
         "topics": _topics(kind, rows, known),
         "pairs": rows.height,
         "examples": int(counted["examples"].sum()),
         "sensitivity": sensitivity,
     }
+    gaps = list(_gaps(kind, known, sensitivity))
+    facts["seen"] = not gaps
     if leaked:
         several = noun if of != 1 else kind.noun[0]
-        why = (
-            f"{leaked:,d} of {of:,d} {several} leak ({leaked / of:.1%}, 95% interval {share.low:.1%} to "
-            f"{share.high:.1%})."
-        )
+        why = f"{leaked:,d} of {of:,d} {several} leak ({leaked / of:.1%})."
         evidence = (kind.effect, *_by_evidence(rows), *seen)
         remedy = ("Look at the pairs; remove the examples with 'truerank leakage clean', and audit what is left.",)
         return KindVerdict(kind.name, "CONTAMINATED", why, evidence, remedy, **facts)
-    gaps = list(_gaps(kind, known, sensitivity))
     if gaps:
         why = f"No leak was found, but {'; '.join(fault for fault, _ in gaps)}."
         settle = tuple(dict.fromkeys(remedy for _, remedy in gaps))
         return KindVerdict(kind.name, "UNKNOWN", why, seen, settle, **facts)
-    why = f"Everything was read, and none of {of:,d} {noun} was found."
-    return KindVerdict(kind.name, "CLEAN", why, seen, (), **facts)
+    return KindVerdict(
+        kind.name, "CLEAN", f"Everything was read, and none of {of:,d} {noun} was found.", seen, (), **facts
+    )
 
 
-def _asked(kind: LeakKind, known: ExampleEvidence) -> int:
+def _asked(kind: LeakKind, known: DocumentEvidence) -> int:
     """How many queries or documents were looked for."""
     if kind.test == "document":
         return known.documents[0]
@@ -132,15 +104,15 @@ def _asked(kind: LeakKind, known: ExampleEvidence) -> int:
     texts = known.test.texts
     if kind.name == "query-document":
         # Words are counted as they are where texts are compared: "state-of-the-art" has four, and other scripts some.
-        words = shingled([text.text for text in texts], known.rules.shingles).measured
-        texts = tuple(text for text, size in zip(texts, words, strict=True) if size >= known.rules.contained_words)
+        words = shingled([text.text for text in texts], RULES.shingles).measured
+        texts = tuple(text for text, size in zip(texts, words, strict=True) if size >= RULES.contained_words)
     topics = {text.topic_id for text in texts}
     if kind.name == "pair":
         topics &= set().union(*(known.test.relevant or {}).values())
     return len(topics)
 
 
-def _topics(kind: LeakKind, rows: pl.DataFrame, known: ExampleEvidence) -> int | None:
+def _topics(kind: LeakKind, rows: pl.DataFrame, known: DocumentEvidence) -> int | None:
     if kind.test == "query":
         return rows["topic_id"].n_unique()
     if known.test.relevant is None:
@@ -148,12 +120,12 @@ def _topics(kind: LeakKind, rows: pl.DataFrame, known: ExampleEvidence) -> int |
     return len(set().union(*(known.test.relevant.get(doc, frozenset()) for doc in rows["doc_id"].unique())))
 
 
-def _gaps(kind: LeakKind, known: ExampleEvidence, sensitivity: tuple[KindFound, ...]) -> Iterator[tuple[str, str]]:
+def _gaps(kind: LeakKind, known: DocumentEvidence, sensitivity: tuple[KindFound, ...]) -> Iterator[tuple[str, str]]:
     """Why nothing found is not the same as clean, and what to do."""
     for name, source in known.sources.items():
-        if source["skipped"]:
+        if source.get("skipped"):
             yield f"{source['skipped']:,d} examples of {name} hold no text that could be read", "Mend these records."
-        if absent := source["absent"]["ids"]:
+        if absent := source.get("absent", {}).get("ids"):
             first = ", ".join(source["absent"]["first"])
             yield (
                 f"{absent:,d} ids of {name} have no text ({first}{', …' if absent > 5 else ''})",
@@ -167,10 +139,9 @@ def _gaps(kind: LeakKind, known: ExampleEvidence, sensitivity: tuple[KindFound, 
     if kind.test == "relevant" and len(judged) > known.documents[1]:
         lost = len(judged) - known.documents[1]
         yield f"{lost:,d} relevant documents are not among the documents", "Give the whole collection with --docs."
-    queries, in_documents = known.crowded
-    if crowded := {"query-query": queries, "pair": queries + in_documents}.get(kind.name, in_documents):
+    if known.crowded:
         yield (
-            crowded_sequences(crowded),
+            f"{known.crowded:,d} word sequences are in so many texts that not all pairs with them were compared",
             "Audit the training data in parts.",
         )
     if not sensitivity:
@@ -185,19 +156,16 @@ def _gaps(kind: LeakKind, known: ExampleEvidence, sensitivity: tuple[KindFound, 
         named = "; ".join(f"{row['kind']} ({row['found']} of {row['planted']})" for row in unseen)
         yield (
             f"the audit would not find enough of these planted changes: {named}",
-            "Lower --ngram-share, --similarity or --containment.",
+            "Give more or longer documents; what stays blind is named.",
         )
 
 
-def _encoder(kind: LeakKind, known: ExampleEvidence) -> Iterator[str]:
+def _encoder(kind: LeakKind, known: DocumentEvidence) -> Iterator[str]:
     """That the encoder compared nothing, where it did not."""
-    name = kind.name if kind.name in known.semantic else "document"
-    state = known.semantic[name]
-    if any(known.unread[name]):
-        yield f"{not_asked(*known.unread[name])} Paraphrases of them are UNKNOWN."
-    elif state == "not asked":
-        wanted = "queries" if kind.name in ("query-query", "pair") else "all"
-        yield f"The encoder was not asked (--semantic {wanted} asks it): the same content in other words is not found."
+    if any(known.unread):
+        yield f"{not_asked(*known.unread)} Paraphrases of them are UNKNOWN."
+    elif known.semantic == "not asked" or kind.test == "query":
+        yield "Documents were not compared by an encoder: the same content in other words is not found."
 
 
 def _by_evidence(rows: pl.DataFrame) -> Iterator[str]:
@@ -208,7 +176,7 @@ def _by_evidence(rows: pl.DataFrame) -> Iterator[str]:
     yield f"Pairs by evidence (one pair may have several): {named}."
 
 
-def _of_templates(kind: LeakKind, known: ExampleEvidence) -> Iterator[str]:
+def _of_templates(kind: LeakKind, known: DocumentEvidence) -> Iterator[str]:
     """That pairs of texts of the same template do not count, where there are any."""
     rows = known.templates.filter(pl.col("kind") == kind.name)
     if rows.height:
@@ -231,8 +199,3 @@ def _seen(sensitivity: tuple[KindFound, ...]) -> Iterator[str]:
         if rows:
             shares = (f"{name} ({row['found']} of {row['planted']})" for name, found in rows.items() for row in found)
             yield f"{said}: {', '.join(shares)}."
-
-
-def crowded_sequences(count: int) -> str:
-    """That not everything was compared with everything."""
-    return f"{count:,d} word sequences are in so many texts that not all pairs with them were compared"

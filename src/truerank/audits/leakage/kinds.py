@@ -1,0 +1,238 @@
+"""The kinds of leak: what is compared with what, by which rule, and the verdict on each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Final, Literal
+
+import polars as pl
+
+from truerank.audits.leakage.results import AuditResult, AuditSummary, KindFound, VerdictWord
+from truerank.core.rules import Rule, rules_of
+from truerank.errors import OptionError
+from truerank.judging.labels import Judgments
+from truerank.options import Flag, Names, Options, Range, Source
+from truerank.overlaps import OverlapRules
+from truerank.sources.examples import ExampleTexts
+
+#: Roles of an example's texts that are documents.
+ANY_DOCUMENT: Final = ("positive", "negative", "document")
+
+
+@dataclass(frozen=True)
+class LeakKind(Rule):
+    """A kind of leak: a rule that also says what it compares; `rules.toml` describes its fields."""
+
+    test: Literal["query", "relevant", "document"]
+    training: tuple[str, ...]
+    needs: tuple[str, ...]
+    noun: tuple[str, str]
+
+    @property
+    def phrase(self) -> str:
+        """The title within a sentence or a list."""
+        return self.title[0].lower() + self.title[1:]
+
+
+#: In the order in which they are reported.
+KINDS: Final = tuple(rules_of("truerank.audits.leakage.documents", LeakKind).values())
+
+
+def check_kinds(names: Collection[str]) -> None:
+    """Raises an OptionError where a name is that of no kind."""
+    if unknown := [name for name in names if name not in {kind.name for kind in KINDS}]:
+        known = ", ".join(kind.name for kind in KINDS)
+        raise OptionError("kinds", f"there is no kind of leak '{unknown[0]}'", f"choose from {known}")
+
+
+def kind_named(name: str) -> LeakKind:
+    return next(kind for kind in KINDS if kind.name == name)
+
+
+#: The rule for whole examples: long texts leak in parts. Chosen on Vaswani.
+RULES: Final = OverlapRules(ngram_share=0.2, similarity=0.2, containment=0.3)
+
+
+@dataclass(frozen=True)
+class DocumentOptions(Options):
+    """Documents, where training data or test sets hold them.
+
+    Attributes:
+        docs: documents of the test set. By default those of a BEIR folder.
+        qrels: judgments of the test set; without them no document is known to be relevant. By default those of a BEIR
+            folder.
+        rel: the lowest grade that counts as relevant.
+        roles: which column of the training data is what, as query=anchor,positive=pos; by default told from names and
+            contents.
+        train_queries: the queries whose ids training data holds in place of texts: MS MARCO's qidpidtriples, judgments.
+        train_docs: the documents whose ids training data holds in place of texts.
+        kinds: the kinds of leak of documents to look for: pair, positive-relevant, negative-relevant, query-document,
+            document-corpus; by default all.
+        encode_docs: compare documents by the encoder, too; each training document is encoded.
+        sample: how many documents are planted, each changed in every way, to measure what the audit sees.
+    """
+
+    docs: Source | None = None
+    qrels: Source | None = None
+    rel: Annotated[int, Range(at_least=1)] = 1
+    roles: Annotated[str | None, Flag(metavar="ROLE=COLUMN,…")] = None
+    train_queries: Source | None = None
+    train_docs: Source | None = None
+    kinds: Names = ()
+    encode_docs: bool = False
+    sample: Annotated[int, Range(at_least=20, at_most=2000)] = 100
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_kinds(self.kinds)
+
+    @property
+    def texts(self) -> ExampleTexts:
+        """Where the texts of ids in the training data are."""
+        return ExampleTexts(self.train_queries, self.train_docs)
+
+    @property
+    def wanted(self) -> tuple[LeakKind, ...]:
+        """The kinds to look for, in their order."""
+        every = (kind for kind in KINDS if kind.name != "query-query")
+        return tuple(kind for kind in every if not self.kinds or kind.name in self.kinds)
+
+
+@dataclass(frozen=True)
+class KindVerdict:
+    """What was found of one kind of leak.
+
+    Attributes:
+        kind: its name, as in `KINDS`.
+        verdict: CONTAMINATED, CLEAN or UNKNOWN.
+        why: the reason, with its figures.
+        evidence: what it rests on.
+        settle: what would settle or change it.
+        leaked: how many queries or documents leak.
+        of: how many were looked for; 0 where the kind was not.
+        topics: how many topics they belong to; None where no judgment tells.
+        pairs: rows of `leaks.parquet`.
+        examples: training texts, counted once for each example that holds them.
+        sensitivity: what was found of planted changes.
+        seen: whether nothing but a leak would speak against CLEAN.
+    """
+
+    kind: str
+    verdict: VerdictWord
+    why: str
+    evidence: tuple[str, ...] = ()
+    settle: tuple[str, ...] = ()
+    leaked: int = 0
+    of: int = 0
+    topics: int | None = None
+    pairs: int = 0
+    examples: int = 0
+    sensitivity: tuple[KindFound, ...] = ()
+    seen: bool = False
+
+    @classmethod
+    def of_summary(cls, values: Mapping[str, Any]) -> KindVerdict:
+        """The verdict that a summary holds."""
+        known: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in values.items()}
+        return cls(**known)
+
+    def json(self) -> dict[str, Any]:
+        """What `summary.json` holds."""
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+
+
+def with_kinds(
+    summary: AuditSummary,
+    kinds: Mapping[str, Sequence[KindVerdict]],
+    leaks: pl.DataFrame,
+    sources: Mapping[str, Mapping[str, Any]],
+) -> AuditSummary:
+    """A summary with the verdicts on documents: a test set has the worst of its queries and relevant documents.
+
+    Args:
+        summary: that of queries.
+        kinds: by test set, the verdicts on the kinds of leak of documents.
+        leaks: all of them, columns as in `LEAKS`.
+        sources: what was counted of each source of training data.
+    """
+    tests, cells = dict(summary["tests"]), list[dict[str, Any]]()
+    records = leaks.unique(["test", "source", "kind", "role", "training_text", "training_document"])
+    counted = records.group_by("test", "source", "kind").agg(pl.col("examples").sum()).rows()
+    lines = {(source, test, kind): number for test, source, kind, number in counted}
+    for name, found in kinds.items():
+        parts = [("", tests[name]["verdict"], tests[name]["why"])] if tests[name]["looked_for"] else []
+        parts += [
+            (f"{kind_named(one.kind).title}: ", one.verdict, one.why)
+            for one in found
+            if one.of and one.kind in DEFAULT_KINDS
+        ]
+        word = next((word for word in AuditResult.verdict_words if any(word == part[1] for part in parts)), "UNKNOWN")
+        why = " ".join(f"{title}{why}" for title, verdict, why in parts if verdict == word)
+        settle = [
+            *tests[name]["settle"],
+            *(line for one in found if one.verdict == word and one.of for line in one.settle),
+        ]
+        verdict = {"verdict": word, "why": why, "settle": list(dict.fromkeys(settle))}
+        tests[name] = {**tests[name], **verdict, "kinds": [one.json() for one in found]}  # type: ignore[typeddict-item]
+        for source in sources:
+            for one in (one for one in found if one.of):
+                rows = leaks.filter(test=name, source=source, kind=one.kind)
+                leaked = rows["topic_id" if kind_named(one.kind).test == "query" else "doc_id"].n_unique()
+                clear = "CLEAN" if one.seen else "UNKNOWN"
+                cells.append({
+                    "train": source, "test": name, "kind": one.kind, "looked_for": one.of, "leaked": leaked,
+                    "doubtful": 0, "texts": rows["training_text"].n_unique(),
+                    "verdict": "CONTAMINATED" if leaked else clear,
+                })  # fmt: skip
+    every = [
+        {**cell, "records": lines.get((cell["train"], cell["test"], cell["kind"]), 0)}
+        for cell in (*summary["cells"], *cells)
+    ]
+    read = {name: {**count, **sources.get(name, {})} for name, count in summary["sources"].items()}
+    return {**summary, "tests": tests, "cells": every, "sources": read}  # type: ignore[typeddict-item]
+
+
+def kinds_of(audit: AuditResult, test: str) -> tuple[KindVerdict, ...]:
+    """What an audit found of each kind of leak of documents; nothing where it compared none."""
+    return tuple(map(KindVerdict.of_summary, audit.summary["tests"][test].get("kinds", ())))
+
+
+#: Kinds of leak that count where nobody says which: those that change what a score of these topics means.
+DEFAULT_KINDS: Final = ("pair", "query-query", "positive-relevant", "negative-relevant")
+
+
+def leaks_of(
+    audit: AuditResult,
+    judgments: Judgments | None,
+    basis: str,
+    kinds: Collection[str] = (),
+    test: str | None = None,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The leaks of an audit of some kinds, columns as in `LEAKS`: all, and those that count by what people said, with
+    a column `judged`, true where a label says so.
+
+    A pair of query and answer is not a leak where either half of it was judged none.
+    """
+    if basis == "labels-only" and judgments is None:
+        raise OptionError("basis", "labels-only needs labels", "give `labels`, or choose another")
+    wanted = list(kinds or DEFAULT_KINDS)
+    leaks = audit.leaks.filter(pl.col("kind").is_in(wanted))
+    leaks = leaks if test is None else leaks.filter(test=test)
+    columns = ("kind", "test", "topic_id", "doc_id", "training_text", "training_document", "example_id")
+    said = [_said(row, judgments) for row in leaks.select(columns).iter_rows()]
+    counts = {"labels-first": (True, None), "labels-only": (True,), "either": (True, None, False)}[basis]
+    kept = pl.Series([one in counts for one in said], dtype=pl.Boolean)
+    judged = leaks.with_columns(judged=pl.Series(said, dtype=pl.Boolean).fill_null(value=False))
+    return leaks, judged.filter(kept)
+
+
+def _said(row: tuple[str, ...], judgments: Judgments | None) -> bool | None:
+    """What people said of a leak."""
+    if judgments is None:
+        return None
+    kind, test, topic, doc, text, answer, example = row
+    halves = [(topic, text), (doc, answer)] if kind == "pair" else [(topic or doc, text)]
+    found = [judgments.find(one, read or "", example or "", test) for one, read in halves]
+    answers = [None if pair is None else pair.leak for pair in found]
+    return False if False in answers else (True if True in answers else None)
