@@ -23,7 +23,7 @@ from truerank.loading import json_file
 from truerank.options import Flag, Out, Processes, command
 from truerank.overlaps import OverlapRules, compare_all
 from truerank.overlaps.comparison import semantic_state
-from truerank.overlaps.meaning import ReadTexts
+from truerank.overlaps.meaning import read_vectors, unread
 from truerank.overlaps.results import SemanticState, contrasting, without_parts
 from truerank.records import TopicText
 from truerank.sources import read_topics
@@ -86,7 +86,7 @@ def matrix(
         truerank leakage matrix suite.yaml --encoder none --out matrix/ --fail-on contaminated
     """
     sets = read_suite(suite)
-    opened = None if encoder == "none" else ReadTexts(open_spec(EncoderSpec(encoder, backend, device)))
+    opened = None if encoder == "none" else open_spec(EncoderSpec(encoder, backend, device))
     engine = LocalEngine(workers if workers > 1 else 0)
     given = {"rules": rules, "encoder": encoder, "backend": backend, "device": device}
     if out is None:
@@ -274,8 +274,11 @@ class _Comparison:
             if text.strip()
         ]
         normalised = [normalise(text.text) for text in texts]
-        encoder, vectors = self.encoder, self.encoder.encode(normalised)
-        plan = SearchPlan(lambda: encoder, lambda: vectors, self.rules.threshold, 0, probe=WordingProbe(normalised))
+        encoder, vectors = self.encoder, read_vectors(normalised, self.encoder)
+        plan = SearchPlan(
+            lambda: encoder, lambda: vectors, self.rules.threshold, 0, probe=WordingProbe(normalised),
+            unread=lambda some: unread(some, encoder),
+        )  # fmt: skip
         found = check(texts, plan)[""]
         keep_json(path, found)
         return found
