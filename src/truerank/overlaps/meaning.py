@@ -1,16 +1,17 @@
 """Evidence of the encoder: the cosine similarity of two texts, or of the most similar passages of two long ones.
 
 Vectors are kept with half precision. Compared with them, a cosine differs from that of single precision by less than
-0.001. Passages that the encoder cannot read (`ReadTexts`) have vectors of zeros, and no cosine.
+0.001. Passages that the encoder cannot read (`unread`) have vectors of zeros, and no cosine.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from itertools import compress, pairwise
+from random import Random
+from typing import Any, Final, NamedTuple, TypedDict
 
 import numpy as np
 import polars as pl
@@ -21,8 +22,8 @@ from truerank.near_duplicates.shingles import Numbers, shingled
 from truerank.overlaps.results import TextPart
 from truerank.text.normalising import normalise
 from truerank.text.passages import Sliding
-from truerank.vectors.encoders.base import AroundEncoder, Encoder, Vectors
-from truerank.vectors.neighbours import above_bars
+from truerank.text.scripts import script_of
+from truerank.vectors.encoders.base import Encoder, Vectors
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
@@ -31,16 +32,14 @@ from truerank.work.jobs import Job
 # A text is doubtful where the tokenizer has no piece for a part of it, or cuts its words into many pieces. Whether
 # the encoder reads a doubtful text is then measured with that very text: its words are written backwards, and its
 # letters are exchanged for each other. That leaves nothing of what it says, so an encoder that reads the text gives
-# other vectors; one that sees unknown pieces, letters and endings gives nearly the same. So each text is decided by
-# itself, whatever else a log holds, and no list of languages or scripts has a say.
+# other vectors; one that sees unknown pieces, letters and endings gives nearly the same. No list of languages or
+# scripts has a say. It takes a few times as long as encoding: a scan asks it about a sample and about what it names.
 
 #: Pieces for each word up to which a text is not doubtful. English questions have 1.1 to 1.3.
 _FEW_PIECES: Final = 1.5
 #: How far towards itself, from what unrelated texts have, a text's cosine with its words backwards and with its letters
 #: exchanged, may lie: the first number, and the second for each word, because chance has more to say of few words.
 _MOST_ALIKE: Final = ((0.2, 0.3), (0.3, 0.6))
-#: The error that a low precision is allowed, as a multiple of the largest that `_UNRELATED` show.
-_SAFETY: Final = 2.0
 #: Texts on nothing in common: their cosines are where an encoder's scale begins.
 _UNRELATED: Final = (
     "how to repair a bicycle chain", "symptoms of low blood sugar", "history of the roman senate", "chess openings",
@@ -49,104 +48,64 @@ _UNRELATED: Final = (
 )  # fmt: skip
 
 
-class ReadTexts(AroundEncoder):
-    """An encoder that is asked about texts only that it can read; of others, each cosine is 0.
+#: Texts of a sample that says which share of a source an encoder cannot read.
+_SAMPLE: Final = 512
+
+
+def unread(texts: Sequence[str], encoder: Encoder) -> NDArray[np.bool_]:
+    """Which texts an encoder cannot read, shape (len(texts),); only doubtful ones are encoded.
 
     Args:
-        encoder: makes the vectors. One without a method `pieces` is taken to read everything.
-        judge: the same encoder in full precision, where the encoder is of less. It decides wherever the encoder's
-            cosines are nearer to a bar than their error, so that both read the same texts.
+        encoder: in full precision. One without a method `pieces` is taken to read everything.
     """
+    found = np.zeros(len(texts), np.bool_)
+    pieces: Any = getattr(encoder, "pieces", None)
+    if pieces is None or not len(doubtful := _doubtful(texts, pieces)):
+        return found
+    asked = [texts[place] for place in doubtful.tolist()]
+    vectors = encoder.encode([*_UNRELATED, *asked, *map(_backwards, asked), *map(_exchanged, asked)])
+    few, own, *others = np.split(vectors, len(_UNRELATED) + len(asked) * np.arange(3))
+    start = float((few @ few.T)[~np.eye(len(few), dtype=np.bool_)].mean())
+    for senseless, most in zip(others, _MOST_ALIKE, strict=True):
+        bars = most[0] + most[1] / np.array([max(1, len(text.split())) for text in asked])
+        alike = (np.einsum("ij,ij->i", own, senseless) - start) / max(1e-6, 1 - start)
+        found[doubtful] |= alike > bars
+    return found
 
-    def __init__(self, encoder: Encoder, judge: Encoder | None = None) -> None:
-        super().__init__(encoder)
-        self._judge = encoder if judge is None else judge
 
-    @classmethod
-    def of(cls, encoder: Encoder) -> ReadTexts:
-        return encoder if isinstance(encoder, cls) else cls(encoder)
+def read_vectors(texts: Sequence[str], encoder: Encoder) -> Vectors:
+    """Unit vectors, and zeros for texts that the encoder cannot read, shape (len(texts), dimension), float32; of texts
+    that stand several times, one is encoded."""
+    row = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    vectors = np.array(encoder.encode(list(row)))
+    vectors[unread(list(row), encoder)] = 0
+    return vectors[[row[text] for text in texts]]
 
-    @property
-    def fingerprint(self) -> str:
-        """That of the encoder inside; another where it is not asked about every text."""
-        own = self._encoder.fingerprint
-        return own if self._pieces is None else f"{own}-read-2"
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors, and zeros for texts that the encoder cannot read, shape (len(texts), dimension), float32."""
-        return self.encode_where(texts, lambda vectors: np.ones(len(vectors), np.bool_))
+class UnreadShare(TypedDict):
+    """Of a sample of a source's first texts, how many there are, and how many an encoder cannot read, by script."""
 
-    def encode_where(self, texts: Sequence[str], matters: Callable[[Vectors], NDArray[np.bool_]]) -> Vectors:
-        """As `encode`; but texts may keep vectors that say nothing where these show that it does not matter."""
-        vectors = self._encoder.encode(texts)
-        asked = np.flatnonzero(matters(vectors))
-        places = asked[self._doubtful([texts[place] for place in asked.tolist()])]
-        read = np.ones(len(places), np.bool_)
-        for senseless, most in zip((_backwards, _exchanged), _MOST_ALIKE, strict=True):
-            left = places[read]
-            read[read] = ~self._alike(vectors[left], [texts[place] for place in left.tolist()], senseless, most)
-        if not read.all():
-            vectors = vectors.copy()
-            vectors[places[~read]] = 0
-        return vectors
+    texts: int
+    unread: dict[str, int]
 
-    def unread(self, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """Which texts the encoder cannot read, shape (len(texts),); only doubtful ones are encoded."""
-        unread = np.zeros(len(texts), np.bool_)
-        doubtful = self._doubtful(texts)
-        unread[doubtful] = ~self.encode([texts[place] for place in doubtful.tolist()]).any(axis=1)
-        return unread
 
-    def _alike(
-        self, own: Vectors, texts: Sequence[str], senseless: Callable[[str], str], most: tuple[float, float]
-    ) -> NDArray[np.bool_]:
-        """Whether texts have nearly the same vectors when nothing is left of what they say."""
-        if not texts:
-            return np.zeros(0, np.bool_)
-        start, error = self._scale
-        others = [senseless(text) for text in texts]
-        bars = most[0] + most[1] / np.array([max(1, len(text.split())) for text in texts])
+def unread_share(texts: Sequence[str], unread: Callable[[Sequence[str]], NDArray[np.bool_]]) -> UnreadShare:
+    """What is true of the texts that a source begins with; the scripts with most texts that are not read come first."""
+    sample = Random(0).sample(texts, min(_SAMPLE, len(texts)))
+    scripts = Counter(map(script_of, compress(sample, unread(sample))))
+    return UnreadShare(texts=len(sample), unread=dict(scripts.most_common()))
 
-        def alike(own: Vectors, others: Vectors) -> Vectors:
-            return (np.einsum("ij,ij->i", own, others) - start) / max(1e-6, 1 - start)  # type: ignore[no-any-return]
 
-        def judged(near: NDArray[np.intp]) -> Vectors:
-            both = ([each[place] for place in near.tolist()] for each in (texts, others))
-            return alike(*map(self._judge.encode, both))
-
-        return above_bars(alike(own, self._encoder.encode(others)), bars, error, judged)
-
-    @property
-    def _pieces(self) -> Callable[[Sequence[str]], Sequence[tuple[int, int]]] | None:
-        counted: Any = getattr(self._judge, "pieces", None)
-        return counted  # type: ignore[no-any-return]
-
-    def _doubtful(self, texts: Sequence[str]) -> NDArray[np.intp]:
-        """Places of texts with unknown pieces or many pieces for each word, as a reader counts words."""
-        none = np.zeros(0, np.intp)
-        if self._pieces is None or not len(texts):
-            return none
-        counts = np.array(self._pieces(texts), np.int64).reshape(-1, 2)
-        fewest = np.array([len(text.split()) for text in texts], np.int64)
-        unknown = counts[:, 1] > 0
-        many = np.flatnonzero(~unknown & (counts[:, 0] > _FEW_PIECES * fewest))
-        if len(many):
-            measured = shingled([texts[place] for place in many.tolist()], Shingles(), measured=True).measured
-            many = many[counts[many, 0] > _FEW_PIECES * np.maximum(measured, fewest[many])]
-        return np.union1d(np.flatnonzero(unknown), many).astype(np.intp)
-
-    @cached_property
-    def _scale(self) -> tuple[float, float]:
-        """Where cosines of unrelated texts lie, and the error to allow for in how far above it another one is."""
-        texts = [change(text) for change in (str, _backwards, _exchanged) for text in _UNRELATED]
-        exact = self._judge.encode(texts)
-        products = exact @ exact.T
-        few = products[: len(_UNRELATED), : len(_UNRELATED)]
-        start = float(few[~np.eye(len(few), dtype=np.bool_)].mean())
-        if self._judge is self._encoder:
-            return start, 0.0
-        vectors = self._encoder.encode(texts)
-        return start, _SAFETY * float(np.abs(products - vectors @ vectors.T).max()) / max(1e-6, 1 - start)
+def _doubtful(texts: Sequence[str], pieces: Callable[[Sequence[str]], Sequence[tuple[int, int]]]) -> NDArray[np.intp]:
+    """Places of texts with unknown pieces or many pieces for each word, as a reader counts words."""
+    counts = np.array(pieces(texts), np.int64).reshape(-1, 2)
+    fewest = np.array([len(text.split()) for text in texts], np.int64)
+    unknown = counts[:, 1] > 0
+    many = np.flatnonzero(~unknown & (counts[:, 0] > _FEW_PIECES * fewest))
+    if len(many):
+        measured = shingled([texts[place] for place in many.tolist()], Shingles(), measured=True).measured
+        many = many[counts[many, 0] > _FEW_PIECES * np.maximum(measured, fewest[many])]
+    return np.union1d(np.flatnonzero(unknown), many).astype(np.intp)
 
 
 def _backwards(text: str) -> str:
@@ -180,11 +139,11 @@ _MANY: Final = 1 / 64
 _PAIRS: Final[dict[str, Any]] = {"left": pl.Int64, "right": pl.Int64}
 
 
-def encoded(texts: Sequence[str], encoder: ReadTexts) -> Mapping[str, pl.Series]:
+def encoded(texts: Sequence[str], encoder: Encoder) -> Mapping[str, pl.Series]:
     """The `vectors` of the passages of each text, one after the other, as bytes of half precision; and whether the
     encoder could not read some of them: `unread`, 0 or 1."""
     cut = [[passage for passage in PASSAGES.cut(normalise(text)) if passage] for text in texts]
-    vectors = encoder.encode([passage for passages in cut for passage in passages]).astype(_HALF)
+    vectors = read_vectors([passage for passages in cut for passage in passages], encoder).astype(_HALF)
     silent = np.logical_not(vectors.any(axis=1)).reshape(-1)
     content, width = vectors.tobytes(), _HALF.itemsize * encoder.dimension
     ends = np.cumsum([0, *map(len, cut)]).tolist()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from truerank.arrays import frame_schema
 from truerank.sources.distinct import text_hashes
 from truerank.text.normalising import normalise
-from truerank.vectors.encoders.base import Encoder, SelectiveEncoder, Vectors
+from truerank.vectors.encoders.base import Encoder, Vectors
 
 #: Opens a stream of distinct texts: (position, query id, text, normalised text).
 Rows: TypeAlias = Callable[[], Iterable[tuple[int, str, str, str]]]
@@ -43,8 +43,7 @@ class TextBlock(NamedTuple):
 
 #: Texts that a pass let through, one row each, with the topic texts (by number) that they were kept for; `probed`
 #: is above 0 for pairs that are kept whatever their similarity and says what proposes them; `exact` marks those whose
-#: similarity is of full precision. A row with a negative position has no pairs: so many texts of the block the encoder
-#: could not read.
+#: similarity is of full precision.
 KEPT_SCHEMA: Final[dict[str, Any]] = {
     "position": pl.Int64,
     "query_id": pl.String,
@@ -191,19 +190,12 @@ class Bars:
         needed = np.minimum(np.float32(floor - error), self.values)
         pairs = kept.explode(LISTS, empty_as_null=False)
         enough = pairs["similarities"].to_numpy() >= needed[pairs["topic_nos"].to_numpy()]
-        pairs = pairs.filter(pl.Series(enough) | (pairs["probed"] > 0))
-        return pl.concat([grouped(pairs), kept.filter(pl.col("position") < 0)])
+        return grouped(pairs.filter(pl.Series(enough) | (pairs["probed"] > 0)))
 
 
 def grouped(pairs: pl.DataFrame) -> pl.DataFrame:
     """Pairs, one row each, as one row for each text (`KEPT_SCHEMA`)."""
     return pairs.group_by("position", "query_id", "text", maintain_order=True).agg(LISTS)
-
-
-def counting(unread: int) -> pl.DataFrame:
-    """The row that says how many texts of a block the encoder could not read, as in `KEPT_SCHEMA`; none for none."""
-    row = {"position": -unread, "query_id": "", "text": "", **{name: [] for name in LISTS}}
-    return pl.DataFrame([row] if unread else [], KEPT_SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -218,7 +210,6 @@ class ScanTask:
         error: largest difference between this pass's similarities and the exact ones at the floor; 0 if it is exact.
         probe: names further pairs to keep.
         device: where the encoder runs.
-        asked: of so many texts, one is asked for whether the encoder can read it, and stands for the others; 1: all.
     """
 
     open_encoder: Callable[[], Encoder]
@@ -228,46 +219,11 @@ class ScanTask:
     error: float = 0.0
     probe: PairProbe | None = None
     device: str | None = None
-    asked: int = 1
 
     def open(self) -> Callable[[TextBlock], pl.DataFrame]:
         """Opens the encoder and returns the scan of one block: what it keeps, as in `KEPT_SCHEMA`."""
         encoder = self.open_encoder()
-
-        def encoded(texts: Sequence[str]) -> Vectors:
-            if self.asked > 1 and isinstance(encoder, SelectiveEncoder):
-                return encoder.encode_where(texts, lambda _: text_hashes(texts) % self.asked == 0)
-            return encoder.encode(texts)
-
-        def scan(block: TextBlock) -> pl.DataFrame:
-            vectors = encoded(block.normalised)
-            unread = self.asked * int((~vectors.any(axis=1)).sum())
-            return pl.concat([keep(block, vectors, self), counting(unread)])
-
-        return scan
-
-
-@dataclass(frozen=True)
-class ReadingTask:
-    """Asks of blocks of texts which of them the encoder cannot read: their `position`.
-
-    Args:
-        open_encoder: opens the encoder; must be picklable.
-        device: where the encoder runs.
-    """
-
-    open_encoder: Callable[[], Encoder]
-    device: str | None = None
-
-    def open(self) -> Callable[[TextBlock], pl.DataFrame]:
-        encoder = self.open_encoder()
-
-        def ask(block: TextBlock) -> pl.DataFrame:
-            if not isinstance(encoder, SelectiveEncoder):
-                return pl.DataFrame(schema={"position": pl.Int64})
-            return pl.DataFrame({"position": np.asarray(block.positions, np.int64)[encoder.unread(block.normalised)]})
-
-        return ask
+        return lambda block: keep(block, encoder.encode(block.normalised), self)
 
 
 def keep(block: TextBlock, vectors: Vectors, task: ScanTask) -> pl.DataFrame:

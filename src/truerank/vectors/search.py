@@ -19,14 +19,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.text.normalising import normalise
-from truerank.vectors.encoders.base import Encoder, SelectiveEncoder, Vectors
+from truerank.vectors.encoders.base import Encoder, Vectors
 from truerank.vectors.neighbours import (
     KEPT_SCHEMA,
     LISTS,
     TRUSTED,
     Bars,
     PairProbe,
-    ReadingTask,
     Rows,
     ScanTask,
     TextBlock,
@@ -52,13 +51,10 @@ _WORTH_SCREENING = 256
 #: The error that a scan allows for, as a multiple of the largest that the pilot showed; and its smallest value.
 _SAFETY = 2.0
 _LEAST_ERROR = 0.004
-#: Texts for each neighbour that is wanted, from which on the encoder is asked late which texts it can read.
-_TEXTS_FOR_EACH = 0.5
-#: Then one text in so many is asked about at once, to estimate how many cannot be read.
-_ASKED = 16
-#: The first texts of a source, all of them asked about: where it cannot read more than this share, nothing is late.
-_FIRST_ASKED = 256
-_MOST_UNREAD = 0.05
+
+
+def _all_read(texts: Sequence[str]) -> NDArray[np.bool_]:
+    return np.zeros(len(texts), np.bool_)
 
 
 @dataclass(frozen=True)
@@ -81,6 +77,7 @@ class SearchPlan:
         prefilter: the filter in front of the encoder; None for exhaustive search.
         error: the error to allow for in the low-precision pass, where another source has shown it already.
         block_size: texts in a block.
+        unread: which texts the encoder cannot read; asked about topic texts, and what the scan finds above the floor.
     """
 
     open_exact: Callable[[], Encoder]
@@ -95,6 +92,7 @@ class SearchPlan:
     block_size: int = 8192
     screen: str = "low precision"
     device: str | None = None
+    unread: Callable[[Sequence[str]], NDArray[np.bool_]] = _all_read
 
     def after(self, searched: Iterable[NeighbourPairs]) -> SearchPlan:
         """The plan for further texts: it allows for the largest error that some source has made necessary."""
@@ -126,15 +124,11 @@ class NeighbourPairs:
         pairs: columns as in `PAIR_SCHEMA`.
         screen: the check of the low-precision pass, if there was one.
         filtered: what the prefilter did, if there was one.
-        unread: texts that the encoder could not read, among those that it was given.
-        unread_estimated: whether that number is from a sample.
     """
 
     pairs: pl.DataFrame
     screen: ScreenCheck | None = None
     filtered: Filtered | None = None
-    unread: int = 0
-    unread_estimated: bool = False
 
 
 def search(rows: Rows, plan: SearchPlan, job: Job) -> NeighbourPairs:
@@ -158,15 +152,14 @@ def _scan(rows: Rows, plan: SearchPlan, job: Job) -> NeighbourPairs:
     plan = _with_screen(rows, plan)
     if plan.open_screen is None:
         job.progress.start("encoding and comparing")
-        found = _wanted(rows, exact, plan, job, "exact")
-        return replace(found, pairs=select(found.pairs, plan.floor, plan.top_k))
+        return NeighbourPairs(_selected(_pass(rows, exact, plan.block_size, job.part("exact")), plan))
     job.progress.start("measuring the first pass")
     error = _kept_error(rows, plan, job.folder) if plan.error is None else plan.error
     while True:
         coarse = replace(exact, open_encoder=plan.open_screen, error=error)
         found, check = _screened(rows, plan, coarse, job)
         if check.largest <= TRUSTED * error:
-            return replace(found, pairs=select(found.pairs, plan.floor, plan.top_k), screen=check)
+            return NeighbourPairs(_selected(found, plan), check)
         job.progress.note(f"the low-precision pass was off by {check.largest:.4f}; scanning again with a wider margin")
         error = wider(error, check.largest)
 
@@ -184,37 +177,21 @@ def reach_floor(texts: Sequence[str], own: Sequence[Sequence[int]], plan: Search
     topics = plan.topic_vectors()
     floor = np.float32(plan.floor)
 
-    def nearest(encoder: Encoder, bar: float, places: NDArray[np.intp]) -> Vectors:
-        """The highest similarity of each text; below the bar, also of those that the encoder cannot read."""
+    def nearest(encoder: Encoder, places: NDArray[np.intp]) -> Vectors:
+        """The highest similarity of each text."""
         row_of = {text: row for row, text in enumerate(dict.fromkeys(texts[place] for place in places.tolist()))}
-        rows = np.array([row_of[texts[place]] for place in places.tolist()], np.intp)
-
-        def best(vectors: Vectors) -> Vectors:
-            every = zip(rows.tolist(), places.tolist(), strict=True)
-            highest = ((topics[list(own[place])] @ vectors[row]).max() for row, place in every)
-            return rounded(np.fromiter(highest, np.float32, len(places)))
-
-        def matters(vectors: Vectors) -> NDArray[np.bool_]:
-            return np.isin(np.arange(len(vectors)), rows[best(vectors) > bar])
-
-        if isinstance(encoder, SelectiveEncoder):
-            return best(encoder.encode_where(list(row_of), matters))
-        return best(encoder.encode(list(row_of)))
+        vectors = encoder.encode(list(row_of))
+        highest = ((topics[list(own[place])] @ vectors[row_of[texts[place]]]).max() for place in places.tolist())
+        return rounded(np.fromiter(highest, np.float32, len(places)))
 
     exact, every = plan.open_exact(), np.arange(len(texts))
     if plan.open_screen is None:
-        return nearest(exact, plan.floor, every) > floor
-    error = plan.error
-    if error is None:
-        error = _measured_error(list(dict.fromkeys(texts)), plan)
-    coarse = nearest(plan.open_screen(), plan.floor - error, every)
-    return above_bars(coarse, floor, error, partial(nearest, exact, plan.floor))
-
-
-def encode_each_once(encoder: Encoder, texts: Sequence[str]) -> Vectors:
-    """The vectors of texts among which some stand several times, shape (texts, dimension)."""
-    row = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-    return encoder.encode(list(row))[[row[text] for text in texts]]
+        reached = nearest(exact, every) > floor
+    else:
+        error = _measured_error(list(dict.fromkeys(texts)), plan) if plan.error is None else plan.error
+        reached = above_bars(nearest(plan.open_screen(), every), floor, error, partial(nearest, exact))
+    reached[reached] = ~plan.unread([texts[place] for place in np.flatnonzero(reached).tolist()])
+    return reached
 
 
 def _with_screen(rows: Rows, plan: SearchPlan) -> SearchPlan:
@@ -228,72 +205,26 @@ def _with_screen(rows: Rows, plan: SearchPlan) -> SearchPlan:
     return plan if chosen is None else replace(plan, open_screen=chosen[0], screen=chosen[1])
 
 
-def _screened(rows: Rows, plan: SearchPlan, coarse: ScanTask, job: Job) -> tuple[NeighbourPairs, ScreenCheck]:
+def _selected(kept: pl.DataFrame, plan: SearchPlan) -> pl.DataFrame:
+    """The result of an exact scan; a text above the floor that the encoder cannot read has no similarity."""
+    pairs = select(kept, plan.floor, plan.top_k)
+    above = pairs.filter(pl.col("similarity") > pl.lit(plan.floor, pl.Float32))["text"].unique(maintain_order=True)
+    silent = above.filter(pl.Series(plan.unread([normalise(text) for text in above]), dtype=pl.Boolean))
+    nothing = pl.when(pl.col("text").is_in(silent.implode())).then(pl.lit(0, pl.Float32))
+    return pairs.with_columns(similarity=nothing.otherwise("similarity"))
+
+
+def _screened(rows: Rows, plan: SearchPlan, coarse: ScanTask, job: Job) -> tuple[pl.DataFrame, ScreenCheck]:
     """A low-precision pass, then an exact one over the texts that may have a pair above the floor."""
     job.progress.start("first pass, low precision")
     part = f"{_file_name(plan)}-{coarse.error:.6f}"
-    seen = _wanted(rows, coarse, plan, job, f"screen-{part}")
+    seen = _pass(rows, coarse, plan.block_size, job.part(f"screen-{part}"))
     give_back()
     # All pairs that the first pass may have seen at its bar, so that none of them keeps a low-precision similarity.
     near = replace(coarse, open_encoder=plan.open_exact, floor=plan.floor - 2 * coarse.error, error=0.0, top_k=0)
     job.progress.start("second pass, full precision")
-    kept = _pass(lambda: _survivors(seen.pairs, coarse), near, plan.block_size, job.part(f"verify-{part}"))[0]
-    check = _compare(seen.pairs, kept, coarse.error, plan.screen)
-    return replace(seen, pairs=_exact_where_known(seen.pairs, kept, coarse)), check
-
-
-def _wanted(rows: Rows, task: ScanTask, plan: SearchPlan, job: Job, name: str) -> NeighbourPairs:
-    """What may belong to the result, as in `KEPT_SCHEMA`: texts that the encoder cannot read with a similarity of 0.
-
-    Whether it can read a text is asked late where most texts cannot become neighbours. Then more neighbours are kept
-    than are wanted, and asked about; and all texts are asked about where so many of them cannot be read that others
-    might have become neighbours.
-    """
-    if _asked_late(rows, task, plan):
-        more = replace(task, top_k=task.top_k + task.top_k // 2, asked=_ASKED)
-        kept, bars = _pass(rows, more, plan.block_size, job.part(f"{name}-late"))
-        unread = _unread_among(kept, task, plan.block_size, job.part(f"{name}-reading"))
-        own = pl.col("position").is_in(unread.implode())
-        nothing = pl.col("similarities").list.eval(pl.element().abs() * 0)
-        kept = kept.with_columns(pl.when(own).then(nothing).otherwise("similarities").alias("similarities"))
-        best = Bars(len(task.topic_vectors), task.top_k)
-        best.raise_by(kept)
-        # What was not kept is below the last that was kept, or cannot be read, and then has 0.
-        enough = (best.values > 0) & (best.values >= bars.values) | (bars.values == -np.inf)
-        if enough[task.topic_vectors.any(axis=1)].all():
-            pairs = best.still_in(kept.filter(pl.col("position") >= 0), task.floor, task.error)
-            return NeighbourPairs(pairs, unread=max(_unread(kept), len(unread)), unread_estimated=True)
-        job.progress.note("the encoder cannot read many of the nearest texts; asking about every text")
-    kept = _pass(rows, task, plan.block_size, job.part(name))[0]
-    return NeighbourPairs(kept.filter(pl.col("position") >= 0), unread=_unread(kept))
-
-
-def _asked_late(rows: Rows, task: ScanTask, plan: SearchPlan) -> bool:
-    """Whether there are many texts for each neighbour that is wanted, and the encoder can read nearly all of them."""
-    encoder = plan.open_exact()
-    wanted = task.top_k * len(np.unique(task.topic_vectors, axis=0))
-    most = max(_WORTH_A_PILOT, int(_TEXTS_FOR_EACH * wanted))
-    if not isinstance(encoder, SelectiveEncoder) or not task.topic_vectors.any():
-        return False
-    if sum(1 for _ in islice(rows(), most)) < most:
-        return False
-    return bool(encoder.unread([row[3] for row in islice(rows(), _FIRST_ASKED)]).mean() <= _MOST_UNREAD)
-
-
-def _unread_among(kept: pl.DataFrame, task: ScanTask, block_size: int, job: Job) -> pl.Series:
-    """Positions of the kept texts that the encoder cannot read; those whose similarities are 0 anyway are not asked."""
-    asked = kept.filter(pl.col("similarities").list.eval(pl.element() != 0).list.any())
-    job.progress.start("asking what the encoder can read")
-    store = BlockStore(job.folder, job.key)
-    blocks = blocks_of(_rows_of(asked), block_size)
-    count = run_blocks(ReadingTask(task.open_encoder, task.device), blocks, store, job.engine, known=True)
-    found = [store.load(number)["position"] for number in range(count)]
-    return pl.concat([pl.Series("position", [], pl.Int64), *found])
-
-
-def _unread(kept: pl.DataFrame) -> int:
-    """Texts that the encoder could not read."""
-    return -int(kept.filter(pl.col("position") < 0)["position"].sum())
+    kept = _pass(lambda: _survivors(seen, coarse), near, plan.block_size, job.part(f"verify-{part}"))
+    return _exact_where_known(seen, kept, coarse), _compare(seen, kept, coarse.error, plan.screen)
 
 
 def _rows_of(kept: pl.DataFrame) -> Iterator[tuple[int, str, str, str]]:
@@ -322,8 +253,8 @@ def _exact_where_known(every: pl.DataFrame, kept: pl.DataFrame, coarse: ScanTask
     return pl.concat([kept, rest, grouped(low)])
 
 
-def _pass(rows: Rows, task: ScanTask, block_size: int, job: Job) -> tuple[pl.DataFrame, Bars]:
-    """What a pass kept of all blocks, as in `KEPT_SCHEMA`, and the bars that it ended with."""
+def _pass(rows: Rows, task: ScanTask, block_size: int, job: Job) -> pl.DataFrame:
+    """What a pass kept of all blocks, as in `KEPT_SCHEMA`."""
     store = BlockStore(job.folder, job.key)
     bars = Bars(len(task.topic_vectors), task.top_k)
 
@@ -338,7 +269,7 @@ def _pass(rows: Rows, task: ScanTask, block_size: int, job: Job) -> tuple[pl.Dat
 
     count = run_blocks(task, counted(blocks_of(rows(), block_size)), store, job.engine, settle, known=True)
     frames = [bars.still_in(store.load(number), task.floor, task.error) for number in range(count)]
-    return pl.concat([pl.DataFrame(schema=KEPT_SCHEMA), *frames]), bars
+    return pl.concat([pl.DataFrame(schema=KEPT_SCHEMA), *frames])
 
 
 def _kept_error(rows: Rows, plan: SearchPlan, folder: Path) -> float:

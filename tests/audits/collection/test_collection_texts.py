@@ -25,8 +25,9 @@ from truerank.audits.collection.documents import (
     _sentences,
     limits,
 )
-from truerank.audits.collection.texts import damage, doubled, ending, markup, notice, placeholder, script_of
+from truerank.audits.collection.texts import damage, doubled, ending, markup, notice, placeholder
 from truerank.sources.documents import DocumentSource
+from truerank.text.scripts import script_of
 
 
 def looked_through(source: str) -> DocumentTable:

@@ -27,13 +27,11 @@ from truerank.audits.collection.texts import (
     damage,
     doubled,
     ending,
-    has_script,
     markup,
     measured,
     notice,
     placeholder,
     plain_words,
-    script_of,
 )  # fmt: skip
 from truerank.audits.collection.topics import several_of
 from truerank.near_duplicates import Shingles, Sketches
@@ -42,6 +40,7 @@ from truerank.sources.documents import DocumentSource, FoundDocument, open_docum
 from truerank.text.identifiers import unwritable
 from truerank.text.normalising import normalise
 from truerank.text.printable import listed
+from truerank.text.scripts import has_script, script_of
 
 Row = dict[str, Any]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
-import unicodedata
 from typing import Final, NamedTuple
 
 from truerank.text.mojibake import repair
 from truerank.text.normalising import normalise
+from truerank.text.scripts import letters, script_of
 
 _LOST: Final = re.compile("[\ufffd\x00-\x08\x0b\x0e-\x1f\x7f]")
 _TAGS: Final = (
@@ -40,7 +40,6 @@ _LOREM: Final = re.compile(r"lorem ipsum", re.IGNORECASE)
 #: Signs of these scripts stand for about three letters of an alphabet.
 _DENSE: Final = frozenset({"CJK", "HANGUL"})
 _DENSITY: Final = 3
-_SAMPLED: Final = 600
 #: Characters of the longest notice, and different signs of its kind in it: one may be in a title by chance.
 _NOTICE, _SIGNS = 400, 2
 #: The share of a notice that is signs, at least; of a lone sentence that speaks to nobody, as titles are.
@@ -51,8 +50,6 @@ _MARK: Final = re.compile(r"([.!?…。！？؟।])[.!?…]*[\"'”’»)\]]*(?
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _ASCII: Final = [chr(code) for code in range(128)]
 _PLAIN: Final = "".join(sign.lower() if sign.isalpha() else " " for sign in _ASCII).encode().ljust(256)
-_NO_LETTERS: Final = "".join(sign for sign in _ASCII if not sign.isalnum()).encode()
-_FEWEST_LETTERS: Final = 4
 _TERMINAL: Final = frozenset(".!?…。！？｡؟۔।॥”’»)]}>\"'་៖။።")
 
 
@@ -97,7 +94,7 @@ def markup(text: str) -> str:
 
 def placeholder(text: str) -> bool:
     """Whether a text stands for a missing one, such as "null" or "[deleted]"."""
-    if len(text) > 400 or (_letters(text) > _LONGEST_PLACEHOLDER and not _LOREM.search(text)):
+    if len(text) > 400 or (letters(text) > _LONGEST_PLACEHOLDER and not _LOREM.search(text)):
         return False
     plain = _EDGE.sub("", normalise(text).casefold())
     plain = re.sub(r"[\[\]()]", "", plain)
@@ -129,46 +126,11 @@ def notice(text: str, *, titled: bool = False, share: float = _SHARE) -> str:
     return f"{found.kind}: {', '.join(found.signs[:4])}"
 
 
-@functools.lru_cache(maxsize=1 << 14)
-def _script(sign: str) -> str:
-    name = unicodedata.name(sign, "").partition(" ")[0].partition("-")[0]
-    return "CJK" if name in ("CJK", "HIRAGANA", "KATAKANA") else "" if name in ("FULLWIDTH", "MODIFIER") else name
-
-
-def script_of(text: str) -> str:
-    """The script of more than half of a text's letters ("LATIN", "CYRILLIC", "CJK" …); empty where it has few.
-
-    Han and kana are one, since Japanese mixes them.
-    """
-    if text.isascii():
-        return "LATIN" if _letters(text[:60]) >= _FEWEST_LETTERS else ""
-    counts: dict[str, int] = {}
-    for sign in text[:_SAMPLED]:
-        if sign.isalpha():
-            counts[_script(sign)] = counts.get(_script(sign), 0) + 1
-    total = sum(counts.values())
-    best = max(counts, key=lambda name: counts[name], default="")
-    return best if total >= _FEWEST_LETTERS and 2 * counts[best] > total else ""
-
-
-def has_script(text: str, script: str, share: float = 0.0) -> bool:
-    """Whether more than this share of the letters at a text's beginning are of a script: names may be in another."""
-    scripts = [_script(sign) for sign in text[:_SAMPLED] if sign.isalpha()]
-    return scripts.count(script) > share * len(scripts)
-
-
 def measured(text: str) -> Measured:
     """The size of a normalised text."""
     words = text.count(" ") + 1 if text else 0
     dense = not text.isascii() and script_of(text) in _DENSE
-    return Measured(len(text), words, _letters(text) * (_DENSITY if dense else 1))
-
-
-def _letters(text: str) -> int:
-    """How many letters and digits a text has."""
-    if text.isascii():
-        return len(text.encode().translate(None, _NO_LETTERS))
-    return sum(map(str.isalnum, text))
+    return Measured(len(text), words, letters(text) * (_DENSITY if dense else 1))
 
 
 @functools.lru_cache(maxsize=1)

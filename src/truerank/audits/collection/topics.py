@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any, Final, NamedTuple, TypeVar
 
 from truerank.audits.collection.instances import Instances, instances
-from truerank.audits.collection.texts import damage, has_script, markup, measured, placeholder, script_of
+from truerank.audits.collection.texts import damage, markup, measured, placeholder
 from truerank.errors import InputError
 from truerank.near_duplicates import Shingles, between, within
 from truerank.records import Topic
@@ -18,6 +18,7 @@ from truerank.sources.queries import open_queries
 from truerank.sources.topics import topic_records
 from truerank.text.identifiers import unwritable
 from truerank.text.normalising import normalise
+from truerank.text.scripts import has_script, script_of
 
 #: Words of a topic that are looked for in other topics: as letters, so that scripts without blanks are served.
 _LETTERS: Final = 4

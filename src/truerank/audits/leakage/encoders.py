@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from truerank.audits.leakage.options import AuditOptions
 from truerank.errors import InputError
 from truerank.options import Encoding
-from truerank.overlaps.meaning import ReadTexts
+from truerank.overlaps.meaning import read_vectors, unread
 from truerank.records import TopicText
 from truerank.text.normalising import normalise
 from truerank.text.wording import WordingProbe
@@ -33,7 +33,7 @@ from truerank.vectors.encoders.speed import (
 )
 from truerank.vectors.neighbours import Rows
 from truerank.vectors.prefilter import DEFAULT_CUTS, FilterPlan
-from truerank.vectors.search import SearchPlan, encode_each_once
+from truerank.vectors.search import SearchPlan
 from truerank.work.engines import give_back
 from truerank.work.kept import keep_json, kept_json
 
@@ -51,16 +51,15 @@ class Models:
     opened: EncoderSpec | None
     precision: str
     cache: str | None
-    encoder: ReadTexts
+    encoder: Encoder
 
     @classmethod
     def of(cls, encoding: Encoding) -> Models:
         exact = EncoderSpec(
             chosen(encoding.encoder, encoding.backend), backend=encoding.backend, device=encoding.device
         )
-        encoder = _reading(exact, encoding.cache)
         opened = getattr(_open(exact, None), "spec", None)
-        return cls(exact, opened, encoding.precision, encoding.cache, encoder)
+        return cls(exact, opened, encoding.precision, encoding.cache, _open(exact, encoding.cache))
 
     def plan(
         self,
@@ -87,9 +86,9 @@ class Models:
         # What the machines of a cluster have is not known here: the pass is one that all of them can run.
         precision = "int8" if self.precision == "auto" and options.engine.startswith("ray:") else self.precision
         return SearchPlan(
-            open_exact=partial(_reading, exact, self.cache),
+            open_exact=partial(_open, exact, self.cache),
             choose_screen=_FirstPass(self, opened, folder and folder / "first-pass.json", precision, chosen),
-            topic_vectors=_begun(partial(encode_each_once, self.encoder, normalised)),
+            topic_vectors=_begun(partial(read_vectors, normalised, self.encoder)),
             floor=options.lowest,
             # To what reads nothing, all texts are equally near.
             top_k=0 if self.exact.name == WORDS else options.k,
@@ -97,6 +96,7 @@ class Models:
             prefilter=prefilter,
             block_size=options.block_size,
             device=exact.device,
+            unread=partial(unread, encoder=self.encoder),
         )
 
 
@@ -120,7 +120,7 @@ class _FirstPass:
             return None
         way = self._begun_with(spec, others) or self._chosen(spec, rows)
         chosen = spec_of_way(way, spec, others)
-        return None if chosen == spec else (partial(_reading, chosen, models.cache, spec), way.name)
+        return None if chosen == spec else (partial(_open, chosen, models.cache), way.name)
 
     def _begun_with(self, spec: EncoderSpec, others: Sequence[EncoderSpec]) -> Way | None:
         known = None if self.choice is None else kept_json(self.choice)
@@ -152,12 +152,6 @@ def _begun(work: Callable[[], Vectors]) -> Callable[[], Vectors]:
     future = pool.submit(work)
     pool.shutdown(wait=False)
     return future.result
-
-
-@lru_cache(maxsize=4)
-def _reading(spec: EncoderSpec, cache: str | None, judge: EncoderSpec | None = None) -> ReadTexts:
-    """An encoder that is asked only about what it can read; all passes let one in full precision decide that."""
-    return ReadTexts(_open(spec, cache), None if judge is None else _open(judge, cache))
 
 
 @lru_cache(maxsize=4)

@@ -20,8 +20,10 @@ from truerank.audits.leakage.results import (
     VerdictWord,
 )
 from truerank.measures.magnitudes import proportion
+from truerank.overlaps.meaning import UnreadShare
 from truerank.sources import TopicSet
 from truerank.text.normalising import normalise
+from truerank.text.printable import counted, listed
 from truerank.text.rewordings import CLAIMS, KINDS, REWORDED, SEEN_KINDS, UNPLANTED
 from truerank.vectors.encoders.model_folder import INSTALL
 
@@ -195,12 +197,11 @@ class _Reasons:
             if around:
                 quoted = ", ".join(f"“{text.strip()}”" for text in around)
                 yield f"{texts} that begin or end with {quoted} were compared without it."
-        training = sum(count.get("unread", 0) for count in self.counts.values())
+        shares = {name: count["unread"] for name, count in self.counts.items() if count.get("unread", {}).get("unread")}
         if not self.known.encoded:
             yield WITHOUT_ENCODER
-        elif self.known.unread or training:
-            about = "about " if any(count.get("unread_estimated") for count in self.counts.values()) else ""
-            yield not_asked(self.known.unread, training, (self.test.noun, "distinct training queries"), about)
+        elif self.known.unread or shares:
+            yield not_asked(self.known.unread, 0, (self.test.noun, ""), shares)
         if (count := self.known.long) and self.known.sensitivity["kinds"]:
             longer = f"1 {_one(self.test.noun)} is" if count == 1 else f"{count:,d} {self.test.noun} are"
             yield f"{longer} longer than {REWORDED} words: rewordings were planted among the first {REWORDED}."
@@ -288,12 +289,20 @@ WITHOUT_ENCODER: Final = (
 
 
 def not_asked(
-    test: int, training: int, nouns: tuple[str, str] = ("test texts", "training texts"), about: str = ""
+    test: int,
+    training: int,
+    nouns: tuple[str, str] = ("test texts", "training texts"),
+    shares: Mapping[str, UnreadShare] = {},
 ) -> str:
-    """That an encoder cannot read some texts; `about`, where the number of the training texts is an estimate."""
-    sides = (each for each in zip(("", about), (test, training), nouns, strict=True) if each[1])
-    counted = " and ".join(f"{sign}{count:,d} {noun if count > 1 else _one(noun)}" for sign, count, noun in sides)
-    return f"The encoder cannot read {counted}: these were compared by their words and letters only."
+    """That an encoder cannot read some texts, and which shares of sources."""
+    sides = [counted(count, _one(noun), noun) for count, noun in zip((test, training), nouns, strict=True) if count]
+    for name, share in shares.items():
+        scripts = listed([script if script == "CJK" else script.title() for script in share["unread"] if script])
+        part = sum(share["unread"].values()) / share["texts"]
+        shown = f"{part:.0%}" if part >= 0.005 else "less than 1%"
+        sample = f"a sample of {counted(share['texts'], 'text')} of {name}"
+        sides.append(f"{shown} of {sample}{f' ({scripts})' if scripts else ''}")
+    return f"The encoder cannot read {listed(sides)}: these were compared by their words and letters only."
 
 
 def _one(noun: str) -> str:

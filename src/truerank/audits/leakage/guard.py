@@ -6,9 +6,9 @@ with the evidence of `leakage audit`: similarity under the encoder, the same con
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
@@ -28,6 +28,7 @@ from truerank.audits.leakage.results import AuditResult, opened_audit
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.options import Encoding, Flag, Labels, command
+from truerank.overlaps.meaning import UnreadShare, read_vectors, unread, unread_share
 from truerank.records import TopicText
 from truerank.sources.columns import Roles, roles_of, texts_of
 from truerank.text.contrasts import contrast
@@ -70,7 +71,8 @@ class GuardReport(Result, shown_in="truerank.audits.leakage.summaries"):
         columns: the columns that were compared.
         threshold: the similarity above which the encoder speaks for a leak.
         encoder: its name.
-        unread: texts that the encoder could not read: they were compared by words and letters only.
+        unread: how many of a sample of the first texts the encoder cannot read: such texts were compared by words and
+            letters only. None without an encoder.
         basis: "audit", or "rows" where each row was looked at on its own.
         left: with an audit, texts that it lists and that stay, by the reason.
     """
@@ -82,7 +84,7 @@ class GuardReport(Result, shown_in="truerank.audits.leakage.summaries"):
     columns: tuple[str, ...]
     threshold: float | None
     encoder: str
-    unread: int = 0
+    unread: UnreadShare | None = None
     basis: str = "rows"
     left: Mapping[str, int] = field(default_factory=dict)
 
@@ -231,7 +233,7 @@ class _TestQueries:
     encoder: Encoder
     probe: WordingProbe
     threshold: float
-    unread: Counter[str] = field(default_factory=Counter)
+    unread: list[UnreadShare] = field(default_factory=list)
 
     @classmethod
     def of(cls, test: Any, options: AuditOptions, encoding: Encoding) -> _TestQueries:
@@ -241,7 +243,9 @@ class _TestQueries:
             raise InputError("no topic has a text in these fields", "choose others with `fields`", where="test")
         encoder = Models.of(encoding).encoder
         normalised = [normalise(text.text) for text in texts]
-        return cls(texts, encoder.encode(normalised), encoder, WordingProbe(normalised, inside=True), options.threshold)
+        return cls(
+            texts, read_vectors(normalised, encoder), encoder, WordingProbe(normalised, inside=True), options.threshold
+        )
 
     def columns(self, first: Sequence[Mapping[str, Any]], given: Sequence[str]) -> tuple[str, ...]:
         return _chosen(first, given, ("query",))
@@ -251,9 +255,9 @@ class _TestQueries:
         tests = ", ".join(dict.fromkeys(text.test for text in self.texts))
         return f"{len(self.texts):,} texts of {tests}, {self.encoder.name} above {self.threshold:g}"
 
-    def means(self) -> tuple[float | None, str, int, str, Mapping[str, int]]:
+    def means(self) -> tuple[float | None, str, UnreadShare | None, str, Mapping[str, int]]:
         """Threshold, encoder, texts that it could not read, basis, and what is left."""
-        return self.threshold, self.encoder.name, self.unread.total(), "rows", {}
+        return self.threshold, self.encoder.name, next(iter(self.unread), None), "rows", {}
 
     def dropped(self, texts: Sequence[_RowText]) -> Iterator[DroppedRow]:
         """The rows of a batch that hold a test query, once for each piece of evidence."""
@@ -268,9 +272,12 @@ class _TestQueries:
         distinct = list(dict.fromkeys(text for text in normalised if text))
         if not distinct:
             return
-        vectors = self.encoder.encode(distinct)
-        self.unread.update(text=int((~vectors.any(axis=1)).sum()))
-        similarities = vectors @ self.vectors.T
+        asked = partial(unread, encoder=self.encoder)
+        if not self.unread:
+            self.unread.append(unread_share(distinct, asked))
+        similarities = self.encoder.encode(distinct) @ self.vectors.T
+        above = np.flatnonzero((similarities > np.float32(self.threshold)).any(axis=1))
+        similarities[above[asked([distinct[row] for row in above.tolist()])]] = 0
         rows, numbers = (side.tolist() for side in np.nonzero(similarities > np.float32(self.threshold)))
         pairs: dict[tuple[int, int], list[str]] = {(row, number): [EVIDENCE[0]] for row, number in
                                                    zip(rows, numbers, strict=True)}  # fmt: skip
@@ -320,9 +327,9 @@ class _Audited:
         threshold = self.means()[0]
         return "by an audit" if threshold is None else f"by an audit, similarity above {threshold:g}"
 
-    def means(self) -> tuple[float | None, str, int, str, Mapping[str, int]]:
+    def means(self) -> tuple[float | None, str, UnreadShare | None, str, Mapping[str, int]]:
         """Threshold, encoder, texts that it could not read, basis, and what is left."""
-        return None if self.queries is None else self.queries.threshold, "", 0, "audit", self.left
+        return None if self.queries is None else self.queries.threshold, "", None, "audit", self.left
 
     def dropped(self, texts: Sequence[_RowText]) -> Iterator[DroppedRow]:
         """The rows of a batch that leak, once for each reason."""

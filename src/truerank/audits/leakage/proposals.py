@@ -14,6 +14,7 @@ from truerank.arrays import frame_schema
 from truerank.audits.leakage.documents.texts import TrainingSource
 from truerank.audits.leakage.options import FIELDS
 from truerank.audits.leakage.results import NEIGHBOUR_SCHEMA, SourceCount
+from truerank.overlaps.meaning import unread_share
 from truerank.records import TopicText
 from truerank.sources import TopicSet
 from truerank.sources.distinct import DistinctTexts
@@ -145,8 +146,8 @@ def propose(
         if check is not None and plan.error is None:
             # One pilot serves all sources: each checks the error again on what it encodes twice.
             plan = replace(plan, error=check.allowed)
-        read = SourceCount(**_counted(queries), unread=found[name].unread)
-        counts[name] = {**read, "unread_estimated": True} if found[name].unread_estimated else read
+        sample = [carrier(text) for text in dict.fromkeys(map(normalise, map(repair, first))) if text]
+        counts[name] = SourceCount(**_counted(queries), unread=unread_share(sample, plan.unread))
         if (like := ids_among(first, topics)) is not None:
             counts[name] = {**counts[name], "ids": like}
         if carrier:

@@ -13,6 +13,7 @@ from truerank.arrays import frame_schema
 from truerank.audits.leakage.calibration import Calibration
 from truerank.core.result import Result
 from truerank.loading import json_file
+from truerank.overlaps.meaning import UnreadShare
 from truerank.text.printable import listed
 from truerank.work.artifacts import read_table, written_by
 
@@ -56,8 +57,7 @@ def held_for_leaks(threshold: float) -> pl.Expr:
 class SourceCount(TypedDict):
     """What was read of one training source; where it has several text columns, which one, and which were left out.
 
-    `unread` counts the distinct texts that the encoder was given and cannot read: it was not asked about them. With
-    `unread_estimated`, a sample says how many there are.
+    `unread` says how many of a sample of the first texts the encoder cannot read.
     `carrier` is what texts begin or end with and what was not compared, such as an instruction.
     `ids` is an example where most texts read first are ids.
     `roles` says what the columns of examples were taken for.
@@ -70,8 +70,7 @@ class SourceCount(TypedDict):
     empty: int
     repaired: int
     skipped: int
-    unread: NotRequired[int]
-    unread_estimated: NotRequired[bool]
+    unread: NotRequired[UnreadShare]
     carrier: NotRequired[list[str]]
     ids: NotRequired[str]
     fingerprint: NotRequired[str]

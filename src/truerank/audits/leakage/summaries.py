@@ -356,5 +356,5 @@ def _guard_notes(result: GuardReport) -> Iterator[str]:
         "letters. Each row was checked on its own; an audit compares all of them and may name others. Give it as "
         "`audit` to drop the rows that 'truerank leakage clean' removes."
     )
-    if result.unread:
-        yield not_asked(0, result.unread, ("", "texts"))
+    if result.unread and result.unread["unread"]:
+        yield not_asked(0, 0, shares={"the rows": result.unread})

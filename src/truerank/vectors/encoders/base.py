@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, runtime_checkable
 
@@ -39,17 +39,6 @@ class Encoder(Protocol):
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors of the texts, shape (len(texts), dimension), float32."""
-
-
-@runtime_checkable
-class SelectiveEncoder(Encoder, Protocol):
-    """An encoder that makes sure that it can read a text only where that matters."""
-
-    def encode_where(self, texts: Sequence[str], matters: Callable[[Vectors], NDArray[np.bool_]]) -> Vectors:
-        """As `encode`, but for texts whose vectors show that it does not matter."""
-
-    def unread(self, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """Which texts it cannot read, shape (len(texts),); vectors of those alone are made that this is asked of."""
 
 
 class WordsOnly:
