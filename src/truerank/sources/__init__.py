@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from truerank.sources.labels import read_labels
     from truerank.sources.notebook import source_of
     from truerank.sources.qrels import read_qrels, read_qrels_frame
-    from truerank.sources.queries import QuerySource, TextColumns, by_column, open_queries
+    from truerank.sources.queries import QuerySource, TextColumns, open_queries
     from truerank.sources.runs import read_run, read_run_frame, run_frames
     from truerank.sources.topics import TopicSet, read_topics, read_variants, with_variants
 
@@ -25,7 +25,7 @@ __getattr__, __dir__ = lazily(__name__, __file__)
 
 __all__ = [
     "DocumentSource", "ExampleSource", "QueryBlock", "QuerySource", "SourceCounts", "SourceSpec", "TextColumns",
-    "TopicSet", "by_column", "open_documents", "open_examples", "open_queries", "parse",
+    "TopicSet", "open_documents", "open_examples", "open_queries", "parse",
     "read_labels", "read_qrels", "read_qrels_frame", "read_run", "read_run_frame", "read_topics", "read_variants",
     "run_frames", "source_of", "unique_names", "with_variants",
 ]  # fmt: skip

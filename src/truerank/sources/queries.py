@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
@@ -37,12 +36,10 @@ class TextColumns(NamedTuple):
     Attributes:
         query: the column that is read; None where the format has no columns, or none of them is known as a query.
         others: the other columns with texts, in the order of the source.
-        readable: whether each of them can be read as a source of its own.
     """
 
     query: str | None
     others: tuple[str, ...] = ()
-    readable: bool = True
 
 
 def text_columns(spec: SourceSpec, *, strict: bool = False) -> TextColumns:
@@ -60,33 +57,12 @@ def text_columns(spec: SourceSpec, *, strict: bool = False) -> TextColumns:
         return _of_rows(hub.records(spec, strict=strict), spec.column)
     form = formats.detect(spec.path, spec.format)
     if form == "qna":
-        return TextColumns(spec.column or "query", ("passages", "answers"), readable=False)
+        return TextColumns(spec.column or "query", ("passages", "answers"))
     if form == "beir":
         return _of_rows(rows(formats.queries_file(spec.path), "jsonl", strict=strict), spec.column)
     if form in ("csv", "jsonl", "json", "parquet", "saved") or (form not in FORMATS and form in SOURCES):
         return _of_rows(rows(spec.path, form, strict=strict), spec.column)
     return _of_lines(spec, strict) if form == "tsv" else TextColumns(None)
-
-
-def by_column(spec: SourceSpec, *, strict: bool = False) -> tuple[SourceSpec, ...]:
-    """One source for each text column, called `file.jsonl#positive`.
-
-    Args:
-        spec: the source.
-        strict: raise for bytes that are not UTF-8.
-
-    Returns:
-        The source itself where it names its column, has one text column only, or its columns cannot be read apart.
-
-    Raises:
-        InputError: the source cannot be read.
-    """
-    found = TextColumns(None) if spec.column is not None else text_columns(spec, strict=strict)
-    every = [*filter(None, [found.query]), *found.others]
-    if not found.readable or not found.others:
-        return (spec,)
-    stem = spec.path.name if spec.scheme == "file" else spec.name
-    return tuple(replace(spec, column=name, name=f"{stem}#{name}", spec=f"{spec.spec}#{name}") for name in every)
 
 
 def _of_rows(records: Iterable[Row], column: str | None) -> TextColumns:

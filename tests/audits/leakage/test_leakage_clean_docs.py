@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from made_audits import made_audit
 from truerank import leakage
-from truerank.audits.leakage.training_data.results import LEAKS, ExampleAudit, KindVerdict
+from truerank.audits.leakage.kinds import KindVerdict
 from truerank.cli.app import main
 from truerank.core.result import summary
 from truerank.errors import InputError
@@ -27,21 +28,15 @@ LEAKING = {"positive-relevant": ["d0", "d1"], "negative-relevant": ["d2"], "docu
 QRELS = "t1 0 d0 1\nt1 0 d7 0\nt2 Q0 d1 2\nt2  0\td3 1\nt3 0 d4 1\n\nt3 0 d2 1\nt4 0 d6 0\n"
 
 
-def found(leaking: dict[str, list[str]] = LEAKING, *, documents: int = 12, folder: Path | None = None) -> ExampleAudit:
+def found(leaking: dict[str, list[str]] = LEAKING, *, folder: Path | None = None) -> leakage.AuditResult:
     rows: list[dict[str, Any]] = [
         {"kind": kind, "doc_id": name, "source": "log", "example_id": f"e{name}", "training_text": f"seen {name}"}
         for kind, names in leaking.items()
         for name in names
     ]
     rows.append({"kind": "query-query", "topic_id": "t1", "source": "log", "example_id": "q", "training_text": "a q"})
-    test = {"name": "reefs", "topics": 4, "texts": 4, "documents": documents, "relevant": 5, "noun": "topics"}
-    kinds = tuple(KindVerdict(kind, "CONTAMINATED", "", leaked=len(names), of=9) for kind, names in leaking.items())
-    audit = ExampleAudit(kinds, pl.DataFrame(rows, schema=LEAKS), test, {"log": {}}, {}, {}, folder=folder)
-    if folder is not None:
-        folder.mkdir()
-        (folder / "summary.json").write_text(json.dumps(audit.json()))
-        audit.leaks.write_parquet(folder / "leaks.parquet")
-    return audit
+    kinds = [KindVerdict(kind, "CONTAMINATED", "", leaked=len(names), of=9) for kind, names in leaking.items()]
+    return made_audit(rows, kinds, 12, {"log": {}}, folder)
 
 
 def corpus(folder: Path, form: str) -> Path:
@@ -212,7 +207,7 @@ def test_nothing_is_written_on_bad_input(tmp_path: Path, capsys: pytest.CaptureF
             main([*words, *more])
         assert message in capsys.readouterr().err.replace("\n", " "), message
         assert list(out.parent.iterdir()) == [], message
-    with pytest.raises(InputError, match="only an audit of whole examples says which documents leak"):
+    with pytest.raises(InputError, match=r"no summary\.json here"):
         leakage.clean(tmp_path / "none", remove="docs", docs=docs, out=out)
     with pytest.raises(InputError, match="two documents on one line"):
         leakage.clean(found(), remove="docs", docs=tmp_path / "two.trec", out=out.with_suffix(".trec"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from truerank.audits.leakage.training_data.texts import prompts
+from truerank.audits.leakage.documents.texts import prompts
 from truerank.errors import InputError, OptionError
 from truerank.sources import open_examples
 from truerank.sources.columns import Roles

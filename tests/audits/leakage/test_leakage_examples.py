@@ -11,8 +11,9 @@ import pytest
 
 import truerank
 from truerank import leakage
-from truerank.audits.leakage.training_data.results import LEAKS, RULES
-from truerank.audits.leakage.training_data.sensitivity import CHANGES, changed
+from truerank.audits.leakage.documents.plants import CHANGES, changed
+from truerank.audits.leakage.kinds import KINDS, RULES, KindVerdict
+from truerank.audits.leakage.results import LEAKS
 from truerank.errors import InputError
 from truerank.overlaps import OVERLAPS, compare
 
@@ -25,9 +26,18 @@ QUERIES = {
 WORDS = [
     f"{start}{middle}{end}" for start in "bdklmnprst" for middle in ("ari", "elo", "ino", "ude") for end in "mnrsx"
 ]
-KINDS = (
-    "pair", "query-query", "positive-relevant", "negative-relevant", "query-document", "document-corpus",
-)  # fmt: skip
+OF_DOCUMENTS = tuple(kind.name for kind in KINDS if kind.name != "query-query")
+
+
+def audited(train: Path, test: Path, **options: Any) -> leakage.AuditResult:
+    """An audit without an encoder."""
+    return leakage.audit([str(train)], [str(test)], **{"encoder": "words", "sample": 20, **options})
+
+
+def of(audit: leakage.AuditResult, kind: str) -> KindVerdict:
+    """What was found of one kind of leak of the only test set."""
+    (test,) = audit.summary["tests"]
+    return next(one for one in leakage.kinds_of(audit, test) if one.kind == kind)
 
 
 def prose(name: str, size: int = 60) -> str:
@@ -71,64 +81,73 @@ HARMLESS = [example(f"{prose(f'q{n}', 5)}", prose(f"p{n}"), prose(f"n{n}")) for 
 
 
 @pytest.fixture(scope="module")
-def audit(collection: Path, tmp_path_factory: pytest.TempPathFactory) -> leakage.ExampleAudit:
+def audit(collection: Path, tmp_path_factory: pytest.TempPathFactory) -> leakage.AuditResult:
     folder = tmp_path_factory.mktemp("audit")
     train = write_lines(folder / "train.jsonl", [*HARMLESS[:15], *LEAKING, *HARMLESS[15:], LEAKING[0]])
-    return leakage.examples(train, collection, out=folder / "out", sample=20)
+    return audited(train, collection, out=folder / "out")
 
 
-def leaked(audit: leakage.ExampleAudit, kind: str) -> set[str]:
-    rows = audit.rows(kind)
+def leaked(audit: leakage.AuditResult, kind: str) -> set[str]:
+    rows = audit.leaks.filter(kind=kind)
     names = {"pair": "topic_id", "query-query": "topic_id", "query-document": "topic_id"}
     return set(rows[names.get(kind, "doc_id")])
 
 
-def test_each_kind_is_found_and_nothing_else(audit: leakage.ExampleAudit) -> None:
-    assert [one.kind for one in audit.kinds] == list(KINDS)
+def test_each_kind_is_found_and_nothing_else(audit: leakage.AuditResult) -> None:
+    assert [one.kind for one in leakage.kinds_of(audit, "reefs")] == list(OF_DOCUMENTS)
     assert leaked(audit, "pair") == {"t1"}
     assert leaked(audit, "query-query") == {"t1", "t2"}
     assert leaked(audit, "positive-relevant") == {"d1", "d3"}
     assert leaked(audit, "negative-relevant") == {"d2"}
     assert leaked(audit, "query-document") == {"t4"}
     assert leaked(audit, "document-corpus") == {"d1", "d2", "d3", "d30"}
-    assert {one.verdict for one in audit.kinds} == {"CONTAMINATED"}
+    assert {one.verdict for one in leakage.kinds_of(audit, "reefs")} == {"CONTAMINATED"}
+    assert audit.summary["tests"]["reefs"]["verdict"] == "CONTAMINATED"
     # The first example appears twice.
-    (pair,) = audit.rows("pair").iter_rows(named=True)
+    (pair,) = audit.leaks.filter(kind="pair").iter_rows(named=True)
     assert pair["examples"] == 2
     assert (pair["doc_id"], pair["document_text"]) == ("d1", prose("d1"))
     assert pair["training_document"] == f"Home. {prose('d1')} Contact."
-    assert audit.of("query-document").of == 4
+    assert of(audit, "query-document").of == 4
 
 
-def test_roles_are_detected_and_shown(audit: leakage.ExampleAudit) -> None:
-    assert audit.sources["train"]["roles"] == "query=anchor, positive=positive, negative=negative"
-    assert audit.sources["train"]["examples"] == 35
-    assert "query=anchor" in str(audit)
+def test_cells_have_each_kind(audit: leakage.AuditResult) -> None:
+    cells = {cell["kind"]: cell for cell in audit.summary["cells"]}
+    assert list(cells) == ["query-query", *OF_DOCUMENTS]
+    figures = ("looked_for", "leaked", "texts", "records")
+    assert [cells["query-query"][name] for name in figures] == [4, 2, 2, 3]
+    assert [cells["document-corpus"][name] for name in figures] == [40, 4, 4, 5]
 
 
-def test_a_folder_is_opened_again(audit: leakage.ExampleAudit) -> None:
+def test_roles_are_detected_and_shown(audit: leakage.AuditResult) -> None:
+    source = audit.summary["sources"]["train"]
+    assert source["roles"] == "query=anchor, positive=positive, negative=negative"
+    assert (source["examples"], source["positive_texts"]) == (35, 35)  # type: ignore[typeddict-item]
+    assert audit.folder is not None and "query=anchor" in (audit.folder / "report.html").read_text()
+
+
+def test_a_folder_is_opened_again(audit: leakage.AuditResult) -> None:
     assert audit.folder is not None
-    again = leakage.load_examples(audit.folder)
-    assert again.json() == json.loads((audit.folder / "summary.json").read_text()) == audit.json()
-    assert again.leaks.equals(audit.leaks)
+    again = leakage.load_audit(audit.folder)
+    assert again.summary == json.loads((audit.folder / "summary.json").read_text())
+    assert again.leaks.equals(audit.leaks) and again.templates.equals(audit.templates)
+    assert leakage.kinds_of(again, "reefs") == leakage.kinds_of(audit, "reefs")
     assert dict(again.leaks.schema) == LEAKS
     assert {name for name in OVERLAPS if not name.endswith("_id")} <= LEAKS.keys()
-    with pytest.raises(InputError, match="leakage examples"):
-        leakage.load_examples(audit.folder / "tables")
 
 
-def test_what_is_not_given_is_unknown_with_the_remedy(collection: Path, tmp_path: Path) -> None:
+def test_what_is_not_given_is_not_looked_for_with_the_remedy(tmp_path: Path) -> None:
     topics = write_lines(tmp_path / "topics.jsonl", [{"_id": name, "text": text} for name, text in QUERIES.items()])
-    train = write_lines(tmp_path / "train.jsonl", [{"query": prose(f"q{n}", 6)} for n in range(20)])
-    found = leakage.examples([train], topics, sample=20)
-    verdicts = {one.kind: one for one in found.kinds}
-    assert {name: one.verdict for name, one in verdicts.items() if name != "query-query"} == dict.fromkeys(
-        set(KINDS) - {"query-query"}, "UNKNOWN"
-    )
+    rows = [{"query": prose(f"q{n}", 6), "positive": prose(f"p{n}")} for n in range(20)]
+    found = audited(write_lines(tmp_path / "train.jsonl", rows), topics)
+    verdicts = {one.kind: one for one in leakage.kinds_of(found, "topics")}
+    asked = {name for name, one in verdicts.items() if one.of}
+    assert asked == {"query-document"}
     assert "--docs" in " ".join(verdicts["positive-relevant"].settle)
     assert "--qrels" in " ".join(verdicts["positive-relevant"].settle)
     assert "--docs" in " ".join(verdicts["document-corpus"].settle)
-    assert "--roles" in " ".join(verdicts["query-document"].settle)
+    # What was not asked speaks neither for nor against the test set.
+    assert found.summary["tests"]["topics"]["verdict"] == "CLEAN"
 
 
 def test_long_queries_with_another_number_or_denial_are_no_copies(tmp_path: Path) -> None:
@@ -137,17 +156,16 @@ def test_long_queries_with_another_number_or_denial_are_no_copies(tmp_path: Path
     topics = write_lines(tmp_path / "topics.jsonl", [{"_id": name, "text": text} for name, text in texts.items()])
     changed = [texts["1"].replace("40", "60"), texts["2"].replace("increases", "decreases")]
     copies = [texts["1"].replace(" percent", "%"), f"{texts['2']} again"]
-    for queries, verdict, leaks in ((changed, "CLEAN", 0), (copies, "CONTAMINATED", 2)):
+    for queries, leaks in ((changed, 0), (copies, 2)):
         rows = [{"query": text} for text in [*queries, *(prose(f"q{n}", 9) for n in range(20))]]
-        found = leakage.examples([write_lines(tmp_path / f"{verdict}.jsonl", rows)], topics, sample=20)
-        kind = found.of("query-query")
-        assert (kind.leaked, found.templates.height) == (leaks, 2 - leaks)
+        found = audited(write_lines(tmp_path / "train.jsonl", rows), topics)
+        assert found.leaks.height == leaks
 
 
 def test_clean_names_what_was_found_of_planted_changes(collection: Path, tmp_path: Path) -> None:
     train = write_lines(tmp_path / "train.jsonl", HARMLESS)
-    found = leakage.examples(train, collection, kinds=("document-corpus",), sample=40)
-    (verdict,) = found.kinds
+    found = audited(train, collection, kinds=("document-corpus",), sample=40)
+    (verdict,) = leakage.kinds_of(found, "reefs")
     assert verdict.verdict == "CLEAN"
     assert "boilerplate added" in " ".join(verdict.evidence)
     shares = {row["kind"]: row["share"] for row in verdict.sensitivity}
@@ -159,20 +177,20 @@ def test_clean_names_what_was_found_of_planted_changes(collection: Path, tmp_pat
 
 
 def test_same_bytes_and_killed_runs_continue(
-    audit: leakage.ExampleAudit, collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    audit: leakage.AuditResult, collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert audit.folder is not None
     train = audit.folder.parent / "train.jsonl"
-    place = "truerank.audits.leakage.training_data.examples.locate"
+    place = "truerank.audits.leakage.documents.audit.locate"
 
     def dies(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(place, dies)
-        leakage.examples(train, collection, out=tmp_path / "out", sample=20)
+        audited(train, collection, out=tmp_path / "out")
     assert not (tmp_path / "out" / "leaks.parquet").exists()
-    leakage.examples(train, collection, out=tmp_path / "out", sample=20)
+    audited(train, collection, out=tmp_path / "out")
     assert "EXAM02" in (tmp_path / "out" / "report.html").read_text()
     for name in ("leaks.parquet", "summary.json", "report.html", "manifest.json"):
         one, other = (folder / name for folder in (audit.folder, tmp_path / "out"))
@@ -187,15 +205,13 @@ def test_changes_are_repeatable_and_change_something(change: Any) -> None:
     assert changed("excerpt", "five words are not an excerpt", "", random.Random(1)) is None
 
 
-def test_kinds_fail_as_asked(audit: leakage.ExampleAudit) -> None:
-    words = [verdict.word for verdict in truerank.summary(audit).verdicts]
-    assert words == ["CONTAMINATED"] * len(KINDS)
-    assert audit.verdict_words[0] == "CONTAMINATED"
+def test_kinds_fail_as_asked(audit: leakage.AuditResult) -> None:
+    assert [verdict.word for verdict in truerank.summary(audit).verdicts] == ["CONTAMINATED"]
     with pytest.raises(InputError, match="query-query"):
-        leakage.ExampleOptions(kinds=("everything",))
+        leakage.DocumentOptions(kinds=("everything",))
 
 
-def test_clean_drops_the_examples_that_leak(audit: leakage.ExampleAudit, tmp_path: Path) -> None:
+def test_clean_drops_the_examples_that_leak(audit: leakage.AuditResult, tmp_path: Path) -> None:
     assert audit.folder is not None
     train = audit.folder.parent / "train.jsonl"
     done = leakage.clean(audit.folder, train, out=tmp_path / "clean.jsonl")
@@ -216,10 +232,10 @@ def test_clean_drops_the_examples_that_leak(audit: leakage.ExampleAudit, tmp_pat
     assert pairs.removed == 2
 
 
-def test_clean_heeds_what_people_said_of_the_examples(audit: leakage.ExampleAudit, tmp_path: Path) -> None:
+def test_clean_heeds_what_people_said_of_the_examples(audit: leakage.AuditResult, tmp_path: Path) -> None:
     assert audit.folder is not None
     train = audit.folder.parent / "train.jsonl"
-    (row, *_) = audit.rows("query-query").iter_rows(named=True)
+    (row, *_) = audit.leaks.filter(kind="query-query").iter_rows(named=True)
     said = {"topic_id": row["topic_id"], "query_text": row["training_text"]}
     counts = {}
     for name, label, basis in (("no", 0, "labels-first"), ("yes", 1, "labels-only")):
@@ -227,12 +243,12 @@ def test_clean_heeds_what_people_said_of_the_examples(audit: leakage.ExampleAudi
         asked = {"kinds": ("query-query",), "labels": (str(labels),), "basis": basis}
         done = leakage.clean(audit, train, out=tmp_path / f"{name}-clean.jsonl", **asked)
         counts[name] = (done.removed_queries, done.left)  # type: ignore[attr-defined]
-    texts = audit.rows("query-query")["training_text"].n_unique()
+    texts = audit.leaks.filter(kind="query-query")["training_text"].n_unique()
     assert counts["no"] == (texts - 1, {"judged no leak": 1})
     assert counts["yes"] == (1, {"judged by nobody": texts - 1})
 
 
-def test_clean_drops_the_topics_that_leak(audit: leakage.ExampleAudit, collection: Path, tmp_path: Path) -> None:
+def test_clean_drops_the_topics_that_leak(audit: leakage.AuditResult, collection: Path, tmp_path: Path) -> None:
     topics = write_lines(tmp_path / "topics.jsonl", [{"_id": name, "text": text} for name, text in QUERIES.items()])
     assert audit.folder is not None
     for given, name in ((audit.folder, "a"), (audit, "b")):
@@ -242,16 +258,14 @@ def test_clean_drops_the_topics_that_leak(audit: leakage.ExampleAudit, collectio
     assert "t3" in (tmp_path / "a.jsonl").read_text()
 
 
-def test_an_encoder_is_asked_on_request(collection: Path, tmp_path: Path) -> None:
-    queries = {"where do eagles build nests": "", "how can coral reefs recover from a bleaching event": "encoder"}
-    train = write_lines(tmp_path / "train.jsonl", [{"query": query} for query in queries])
-    asked = {"semantic": "queries", "encoder": "packaged", "backend": "onnx"}
-    found = leakage.examples(train, collection, kinds=("query-query",), sample=20, **asked)
-    (row,) = found.rows("query-query").iter_rows(named=True)
-    assert row["training_text"] == list(queries)[1]
-    assert "encoder" in row["evidence"].split("+")
-    assert row["cosine"] > 0.91
-    assert "encoder was not asked" not in " ".join(found.of("query-query").evidence)
+def test_an_encoder_is_asked_about_documents_on_request(collection: Path, tmp_path: Path) -> None:
+    train = write_lines(
+        tmp_path / "train.jsonl", [example("what is a fjord", prose(f"p{n}"), prose(f"n{n}")) for n in range(9)]
+    )
+    how = {"kinds": ("document-corpus",), "encoder": "packaged", "backend": "onnx"}
+    said = "not compared by an encoder"
+    assert said in " ".join(of(audited(train, collection, **how), "document-corpus").evidence)
+    assert said not in " ".join(of(audited(train, collection, encode_docs=True, **how), "document-corpus").evidence)
 
 
 @pytest.mark.parametrize("holders", [30, 70])
@@ -261,17 +275,17 @@ def test_what_several_test_texts_share_is_no_leak(tmp_path: Path, holders: int) 
     topics = write_lines(tmp_path / "topics.jsonl", [{"_id": "t1", "text": "where do eagles build their nests"}])
     rows = [example("q", f"{prose('p1', 20)} {footer}", "n"), example("q", f"{prose('d7', 30)} {footer}", "n")]
     given = {"docs": str(write_lines(tmp_path / "docs.jsonl", docs)), "kinds": ("document-corpus",), "sample": 20}
-    found = leakage.examples(write_lines(tmp_path / "train.jsonl", rows), topics, **given)
+    found = audited(write_lines(tmp_path / "train.jsonl", rows), topics, **given)
     assert leaked(found, "document-corpus") == {"d7"}
     if holders > 64:
-        (passage,) = found.boilerplate
+        (passage,) = found.summary["tests"]["topics"]["boilerplate"]
         assert passage["passage"] == footer
         assert passage["documents"] >= 69
         return
     apart = set(found.templates.select("doc_id", "example_id").iter_rows())
     assert ("d7", "1") in apart
     assert ("d7", "2") not in apart
-    assert f"{len(apart)} pairs" in " ".join(found.of("document-corpus").evidence)
+    assert f"{len(apart)} pairs" in " ".join(of(found, "document-corpus").evidence)
 
 
 @pytest.mark.slow
@@ -285,9 +299,9 @@ def test_pairs_that_were_not_compared_make_no_clean_result(
     given = {"kinds": ("document-corpus",), "sample": 20}
     train = write_lines(tmp_path / "train.jsonl", rows)
     said = "not all pairs with them were compared"
-    assert said not in leakage.examples(train, collection, **given).of("document-corpus").why
+    assert said not in of(audited(train, collection, **given), "document-corpus").why
     monkeypatch.setattr("truerank.overlaps.comparison._CROWD", 1)
-    verdict = leakage.examples(train, collection, **given).of("document-corpus")
+    verdict = of(audited(train, collection, **given), "document-corpus")
     assert verdict.verdict == "UNKNOWN"
     assert said in verdict.why
 
@@ -309,5 +323,7 @@ def test_words_of_queries_are_counted_as_they_are_where_texts_are_compared(tmp_p
         example(f"what is a fjord {n}", f"{prose(f'x{n}', 20)} {q} {prose('y', 9)}", prose("z"))
         for n, q in enumerate(queries)
     ]
-    found = leakage.examples(write_lines(tmp_path / "train.jsonl", rows), tmp_path / "topics.tsv", sample=20)
-    assert (found.of("query-document").leaked, found.of("query-document").of) == (2, 2)
+    found = audited(write_lines(tmp_path / "train.jsonl", rows), tmp_path / "topics.tsv")
+    kind = of(found, "query-document")
+    assert (kind.leaked, kind.of) == (2, 3)
+    assert "1 texts of fewer than 5 words" in " ".join(kind.evidence)

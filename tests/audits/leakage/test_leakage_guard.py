@@ -78,7 +78,7 @@ def test_with_an_audit_of_whole_examples_it_drops_their_rows(tmp_path: Path) -> 
     (tmp_path / "topics.jsonl").write_text(
         "".join(f'{{"_id": "{at}", "text": "{text}"}}\n' for at, text in TOPICS.items())
     )
-    found = truerank.leakage.examples(train, tmp_path / "topics.jsonl", sample=20)
+    found = truerank.leakage.audit([str(train)], [str(tmp_path / "topics.jsonl")], sample=20, encoder="words")
     truerank.leakage.clean(found, train, out=tmp_path / "clean.jsonl")
     kept = [json.loads(line) for line in (tmp_path / "clean.jsonl").read_text().splitlines()]
     guarded = truerank.leakage.guard(ROWS, audit=found)

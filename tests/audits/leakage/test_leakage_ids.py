@@ -47,12 +47,14 @@ def given(tmp_path: Path) -> dict[str, str]:
 
 def test_ids_leak_as_their_texts_do(given: dict[str, str], tmp_path: Path) -> None:
     by_id = {name: given[name] for name in ("train_queries", "train_docs")}
-    spelled = leakage.examples(given["texts"], given["test"], sample=20)
+    asked = {"sample": 20, "encoder": "words"}
+    spelled = leakage.audit([given["texts"]], [given["test"]], **asked)
     rows = ["kind", "topic_id", "doc_id", "role", "training_text", "example_id", "evidence"]
     assert set(spelled.leaks["kind"]) >= {"pair", "query-query", "positive-relevant", "negative-relevant"}
-    found = leakage.examples(given["ids"], given["test"], sample=20, out=tmp_path / "out", **by_id)
+    found = leakage.audit([given["ids"]], [given["test"]], out=tmp_path / "out", **asked, **by_id)
     assert found.leaks.select(rows).equals(spelled.leaks.select(rows))
-    assert [kind.verdict for kind in found.kinds] == [kind.verdict for kind in spelled.kinds]
+    both = ([one.verdict for one in leakage.kinds_of(audit, "test")] for audit in (found, spelled))
+    assert next(both) == next(both)
     cleaned = leakage.clean(tmp_path / "out", given["ids"], out=tmp_path / "clean.tsv")
     assert isinstance(cleaned, leakage.TrainCleaning)
     lines = Path(given["ids"]).read_text().splitlines()
@@ -64,8 +66,9 @@ def test_ids_leak_as_their_texts_do(given: dict[str, str], tmp_path: Path) -> No
 def test_absent_ids_are_told_and_make_no_clean_result(given: dict[str, str], tmp_path: Path) -> None:
     by_id = {name: given[name] for name in ("train_queries", "train_docs")}
     lines = [f"{n}\t{n}\t{n + 40}" for n in range(2, 7)] + ["404\t3\t41", "3\t405\t41"]
-    options = {"kinds": ("query-query",), "sample": 20, **by_id}
-    found = leakage.examples(write(tmp_path / "t.tsv", lines), given["test"], **options)
-    absent = found.sources["t"]["absent"]
+    found = leakage.audit([write(tmp_path / "t.tsv", lines)], [given["test"]], sample=20, encoder="words", **by_id)
+    absent = found.summary["sources"]["t"]["absent"]  # type: ignore[typeddict-item]
     assert absent == {"ids": 2, "roles": {"positive": 1, "query": 1}, "first": ["404", "405"]}
-    assert "2 ids of t have no text (404, 405)" in found.of("query-query").why
+    (kind,) = (one for one in leakage.kinds_of(found, "test") if one.kind == "positive-relevant")
+    assert (kind.verdict, "2 ids of t have no text (404, 405)" in kind.why) == ("UNKNOWN", True)
+    assert found.summary["tests"]["test"]["verdict"] == "UNKNOWN"

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
+from made_audits import made_audit
 
 from truerank import leakage
-from truerank.audits.leakage.training_data.results import LEAKS, ExampleAudit, KindVerdict
+from truerank.audits.leakage.kinds import KindVerdict
 from truerank.cli.app import main
 from truerank.core.plain import plain
 from truerank.errors import InputError
@@ -39,7 +39,7 @@ def run(seed: int, known: bool) -> list[RunRow]:
 RUNS = {"plain": run(1, False), "other": run(2, False), "memory": run(3, True)}
 
 
-def found(folder: Path | None = None) -> ExampleAudit:
+def found(folder: Path | None = None, prefix: str = "", only: str = "") -> leakage.AuditResult:
     """An audit with three kinds of leak, one clean kind, and one that was not looked for."""
     texts = {"source": "secret log", "example_id": "7", "examples": 1, "training_text": "a text", "evidence": "exact"}
     rows: list[dict[str, Any]] = [
@@ -47,8 +47,9 @@ def found(folder: Path | None = None) -> ExampleAudit:
         for topic in PAIRS
     ]
     rows += [{"kind": "query-query", "topic_id": topic, "role": "query", **texts} for topic in TOPICS[:7]]
-    rows += [{"kind": "positive-relevant", "doc_id": name, "role": "positive", **texts} for name in DOCUMENTS]
-    leaks = pl.DataFrame(rows, schema=LEAKS)
+    rows += [
+        {"kind": "positive-relevant", "doc_id": f"{prefix}{name}", "role": "positive", **texts} for name in DOCUMENTS
+    ]
 
     def told(kind: str, leaked: int, of: int) -> KindVerdict:
         why = f"{leaked} of {of} leak. secret log was read."
@@ -56,26 +57,19 @@ def found(folder: Path | None = None) -> ExampleAudit:
 
     kinds = (
         told("pair", 6, 30),
-        told("query-query", 7, 30),
         told("positive-relevant", 60, 240),
         KindVerdict("negative-relevant", "UNKNOWN", "Not looked for: no training text was read as a negative."),
         KindVerdict("query-document", "CLEAN", "Everything was read, and none of 30 queries was found.", of=30),
     )
     sources = {"secret log": {"examples": 67, "skipped": 0, "roles": "query=q, positive=p"}}
-    test = {"name": "reefs", "topics": 30, "texts": 30, "documents": 600, "relevant": 240, "noun": "topics"}
-    audit = ExampleAudit(kinds, leaks, test, sources, {"ngram": 13}, {}, folder=folder)
-    if folder is not None:
-        folder.mkdir()
-        (folder / "summary.json").write_text(json.dumps(audit.json()))
-        leaks.write_parquet(folder / "leaks.parquet")
-    return audit
+    chosen = [one for one in kinds if only in ("", one.kind)]
+    return made_audit(rows, chosen, 600, sources, folder)
 
 
 def test_each_kind_of_leak_has_a_verdict_on_scores() -> None:
     result = leakage.effect(QRELS, RUNS, found(), "nDCG@10", resamples=199)
     assert [(one.kind, one.verdict, one.removed, one.leaked, one.counted) for one in result.kinds] == [
         ("pair", "CONTAMINATED", "topics", 6, 6),
-        ("query-query", "CONTAMINATED", "topics", 7, 7),
         ("positive-relevant", "CONTAMINATED", "documents", 60, 60),
         ("negative-relevant", "UNKNOWN", "documents", 0, 0),
         ("query-document", "CLEAN", "topics", 0, 0),
@@ -89,11 +83,11 @@ def test_each_kind_of_leak_has_a_verdict_on_scores() -> None:
     # The leaked topics of the first table are those of pairs and queries.
     topics = leakage.effect(QRELS, RUNS, TOPICS[:7], "nDCG@10", resamples=199)
     assert (result.runs, result.placebos) == (topics.runs, topics.placebos)
-    assert by_kind["query-query"] == topics.placebos and topics.kinds == ()
+    assert topics.kinds == ()
     shown = repr(result)
     assert "positive-relevant: relevant document in a training positive; the audit says CONTAMINATED." in shown
     assert "count for the same topics with the same grades" in shown
-    assert json.loads(json.dumps(plain(result), allow_nan=False))["kinds"][2]["placebos"][0]["draws"] == 199
+    assert json.loads(json.dumps(plain(result), allow_nan=False))["kinds"][1]["placebos"][0]["draws"] == 199
 
 
 def test_chosen_kinds_and_matching(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,15 +114,10 @@ def test_chosen_kinds_and_matching(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_kinds_that_are_none() -> None:
     with pytest.raises(InputError, match=r"kinds: there is no kind of leak 'pairs'\. choose from pair, query-query"):
         leakage.effect(QRELS, RUNS, found(), "RR", kinds=("pairs",))
-    with pytest.raises(InputError, match="this is not an audit of whole examples"):
-        leakage.effect(QRELS, RUNS, TOPICS[:3], "RR", kinds=("pair",))
 
 
 def test_documents_that_no_run_holds_and_no_topic_asks_for_cannot_tell() -> None:
-    audit = found()
-    leaks = audit.leaks.with_columns(doc_id=pl.lit("x") + pl.col("doc_id"))
-    kinds = tuple(one for one in audit.kinds if one.kind == "positive-relevant")
-    other = ExampleAudit(kinds, leaks, audit.test, audit.sources, audit.rules, audit.others)
+    other = found(prefix="x", only="positive-relevant")
     (one,) = leakage.effect(QRELS, RUNS, other, "RR").kinds
     assert (one.leaked, one.counted, one.placebos[0].word) == (60, 0, "cannot tell")
     assert "No removed document counts" in one.placebos[0].reason

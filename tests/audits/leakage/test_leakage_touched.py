@@ -1,4 +1,4 @@
-"""What training examples hold of a test set, as `check` asks for it."""
+"""Which verdict a test set gets from the kinds of leak that its training data can have."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import json
 import random
 from pathlib import Path
 
-from truerank.audits.leakage.training_data.examples import touched_texts
-from truerank.core.plain import plain
+from truerank import leakage
 
 WORDS = (
     "amber barley cedar delta ember fossil granite harvest indigo jasmine kettle lantern marble nickel orchid".split()
@@ -34,34 +33,40 @@ def beir(folder: Path) -> str:
     return str(folder)
 
 
+def audited(train: str, test: str) -> leakage.AuditResult:
+    return leakage.audit([train], [test], encoder="words", sample=20)
+
+
 def test_relevant_documents_as_positives_of_other_queries_contaminate_a_beir_folder(tmp_path: Path) -> None:
-    test = beir(tmp_path / "beir")
     rows = [{"query": f"where is river {at}", "positive": prose(f"d{at}" if at < 1 else f"x{at}"),
              "negative": prose(f"n{at}")} for at in range(30)]  # fmt: skip
-    found = touched_texts((lines(tmp_path / "triples.jsonl", rows),), test)
-    assert found is not None
-    assert (found.word, found.documents) == ("CONTAMINATED", {"d0": ("positive-relevant", "document-corpus")})
-    assert dict.fromkeys(found.topics) == dict.fromkeys(("q0", "q1"))
-    assert found.verdicts["positive-relevant"] == "CONTAMINATED"
-    assert "positive-relevant: 1 of 4" in found.why
-    assert json.loads(json.dumps(plain(found)))["word"] == "CONTAMINATED"
+    found = audited(lines(tmp_path / "triples.jsonl", rows), beir(tmp_path / "beir"))
+    about = found.summary["tests"]["beir"]
+    assert (about["verdict"], about["leaked_topics"]) == ("CONTAMINATED", [])
+    assert set(found.leaks["doc_id"]) == {"d0"}
+    assert set(found.leaks["kind"]) == {"positive-relevant", "document-corpus"}
+    assert "1 of 4 relevant documents leak" in about["why"]
 
 
-def test_a_document_that_is_relevant_for_nothing_is_no_leak_of_topics(tmp_path: Path) -> None:
+def test_a_document_that_is_relevant_for_nothing_does_not_contaminate(tmp_path: Path) -> None:
     rows = [{"query": f"where is river {at}", "positive": prose("d7" if at < 1 else f"x{at}")} for at in range(30)]
-    found = touched_texts((lines(tmp_path / "pairs.jsonl", rows),), beir(tmp_path / "beir"))
-    assert found is not None
-    assert (found.word != "CONTAMINATED", found.documents, found.topics) == (True, {}, {})
-    assert "negative-relevant" not in found.why
+    found = audited(lines(tmp_path / "pairs.jsonl", rows), beir(tmp_path / "beir"))
+    about = found.summary["tests"]["beir"]
+    assert about["verdict"] != "CONTAMINATED" and set(found.leaks["kind"]) == {"document-corpus"}
+    # There are no negatives, so nothing could leak in this way.
+    assert "negative" not in about["why"]
 
 
-def test_texts_that_are_no_queries_are_no_gap_of_queries(tmp_path: Path) -> None:
-    train = lines(tmp_path / "texts.jsonl", [{"text": prose(f"x{at}")} for at in range(30)])
-    found = touched_texts((train,), beir(tmp_path / "beir"))
-    assert found is not None
-    assert found.word != "CONTAMINATED" and "read as a query" not in found.why
+def test_documents_without_queries_are_no_gap_of_queries(tmp_path: Path) -> None:
+    train = lines(tmp_path / "texts.jsonl", [{"document": prose(f"x{at}")} for at in range(30)])
+    found = leakage.audit([train], [beir(tmp_path / "beir")], encoder="words", sample=20, roles="document=document")
+    about = found.summary["tests"]["beir"]
+    assert about["looked_for"] == 0 and "holds no query" not in about["why"]
+    verdicts = {one.kind: one.of for one in leakage.kinds_of(found, "beir")}
+    assert verdicts["document-corpus"] == 8 and verdicts["pair"] == 0
 
 
-def test_queries_alone_are_left_to_the_audit_of_queries(tmp_path: Path) -> None:
+def test_queries_alone_compare_no_documents(tmp_path: Path) -> None:
     train = lines(tmp_path / "log.jsonl", [{"query": "where is the river"}, {"query": "what is a lake"}])
-    assert touched_texts((train,), beir(tmp_path / "beir")) is None
+    found = audited(train, beir(tmp_path / "beir"))
+    assert leakage.kinds_of(found, "beir") == () and [one["kind"] for one in found.summary["cells"]] == ["query-query"]

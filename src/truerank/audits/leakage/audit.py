@@ -617,7 +617,7 @@ def _with_columns(proposed: Proposed, sources: Sequence[TrainingSource]) -> Prop
         counts[source.name] = {**counts[source.name], "fingerprint": source.fingerprint}
         if isinstance(source.source, ExampleSource):
             counts[source.name] = {**counts[source.name], "roles": str(source.source.roles)}
-        column, others, _ = source.columns
+        column, others = source.columns
         if others:
             left_out = [other for other in others if other not in read[source.spec.location]]
             counts[source.name] = {**counts[source.name], "column": column, "not_compared": left_out}

@@ -268,7 +268,7 @@ def with_documents(
     own = {test.topics.name: queries.filter(test=test.topics.name).drop("test") for test in tests}
     answers = {test.topics.name: found[test.topics.name].answers(test.relevant or {}, own[test.topics.name])
                for test in tests if test.topics.name in found}  # fmt: skip
-    texts = (frame["training_id"] for one in found.values() for frame in one.found[:2])
+    texts = (frame["training_id"] for one in found.values() for frame in (*one.found[:2], *one.templates[:2]))
     located = locate(training, set(queries["training_id"]).union(*texts), answers)
     leaks, templates = [pl.DataFrame(schema=LEAKS)], [pl.DataFrame(schema=LEAKS)]
     kinds: dict[str, tuple[KindVerdict, ...]] = {}

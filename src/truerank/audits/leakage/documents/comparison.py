@@ -84,9 +84,10 @@ def compare_sides(kept: KeptSides, job: Job) -> ComparedTexts:
     found = replace(inside, frame=inside.frame.clear(), crowded=0)
     if kept.documents is not None:
         found = compare(kept.documents, kept.training, RULES, job.part("documents-inside"), holders=USUAL)
-    long = pl.col("test_words") >= RULES.contained_words
+    # What is as short is looked for as a text, not inside others.
+    whole = pl.col("exact") | pl.col("wording").is_not_null() | (pl.col("test_words") >= RULES.contained_words)
     crowded = max(inside.crowded, found.crowded)
-    return ComparedTexts(_pairs(inside.frame.filter(long)), _pairs(found.frame), found.semantic, found.unread, crowded)
+    return ComparedTexts(_pairs(inside.frame.filter(whole)), _pairs(found.frame), found.semantic, found.unread, crowded)
 
 
 def _pairs(pairs: pl.DataFrame) -> pl.DataFrame:

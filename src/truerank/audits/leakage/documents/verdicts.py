@@ -63,13 +63,10 @@ def verdict_of(kind: LeakKind, known: DocumentEvidence) -> KindVerdict:
         )
     rows = known.leaks.filter(pl.col("kind") == kind.name)
     of, noun = _asked(kind, known), kind.noun[1]
-    if not of:
-        why = f"Not looked for: every query has fewer than {RULES.contained_words} words."
-        return KindVerdict(kind.name, "UNKNOWN", why, settle=("Give topics with longer texts (--fields).",))
     leaked = rows["topic_id" if kind.test == "query" else "doc_id"].n_unique()
     counted = rows.unique(["source", "role", "training_text", "training_document"])
     sensitivity = tuple(known.seen.changes.get(kind.name, ()))
-    seen = (*_of_templates(kind, known), *_seen(sensitivity), *_encoder(kind, known))
+    seen = (*_of_templates(kind, known), *_seen(sensitivity), *_brief(kind, known), *_encoder(kind, known))
     facts: dict[str, Any] = {
         "leaked": leaked,
         "of": of,
@@ -101,12 +98,7 @@ def _asked(kind: LeakKind, known: DocumentEvidence) -> int:
         return known.documents[0]
     if kind.test == "relevant":
         return known.documents[1]
-    texts = known.test.texts
-    if kind.name == "query-document":
-        # Words are counted as they are where texts are compared: "state-of-the-art" has four, and other scripts some.
-        words = shingled([text.text for text in texts], RULES.shingles).measured
-        texts = tuple(text for text, size in zip(texts, words, strict=True) if size >= RULES.contained_words)
-    topics = {text.topic_id for text in texts}
+    topics = {text.topic_id for text in known.test.texts}
     if kind.name == "pair":
         topics &= set().union(*(known.test.relevant or {}).values())
     return len(topics)
@@ -158,6 +150,18 @@ def _gaps(kind: LeakKind, known: DocumentEvidence, sensitivity: tuple[KindFound,
             f"the audit would not find enough of these planted changes: {named}",
             "Give more or longer documents; what stays blind is named.",
         )
+
+
+def _brief(kind: LeakKind, known: DocumentEvidence) -> Iterator[str]:
+    """That short queries are not looked for inside documents."""
+    if kind.name == "query-document":
+        # Words are counted as they are where texts are compared: "state-of-the-art" has four, and other scripts some.
+        words = shingled([text.text for text in known.test.texts], RULES.shingles).measured
+        if brief := int((words < RULES.contained_words).sum()):
+            yield (
+                f"{brief:,d} texts of fewer than {RULES.contained_words} words were compared with whole documents and "
+                "not looked for inside them."
+            )
 
 
 def _encoder(kind: LeakKind, known: DocumentEvidence) -> Iterator[str]:
