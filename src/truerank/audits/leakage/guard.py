@@ -19,9 +19,8 @@ import polars as pl
 from truerank.arrays import frame_schema
 from truerank.audits.leakage.audit import read_tests
 from truerank.audits.leakage.clean import LeakingTexts, LeakRules, leaking_texts
-from truerank.audits.leakage.documents.clean import LeakingExamples, left_of
+from truerank.audits.leakage.documents.clean import LeakingExamples, leaking_examples
 from truerank.audits.leakage.encoders import Models
-from truerank.audits.leakage.kinds import leaks_of
 from truerank.audits.leakage.options import AuditOptions, opened_labels
 from truerank.audits.leakage.proposals import topic_texts
 from truerank.audits.leakage.results import AuditResult, opened_audit
@@ -309,8 +308,8 @@ class _Audited:
         if rules.match == "text":
             found = opened_audit(audit)
             if any("roles" in source for source in found.summary["sources"].values()):
-                every, leaks = leaks_of(found, judgments, rules.basis, rules.kinds)
-                return cls(None, (found, LeakingExamples.of(leaks)), left_of(every, leaks, rules))
+                leaking, left = leaking_examples(found, judgments, rules)
+                return cls(None, (found, leaking), left)
         queries = leaking_texts(audit, judgments, rules)
         return cls(queries, None, queries.left)
 

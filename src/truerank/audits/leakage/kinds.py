@@ -206,7 +206,7 @@ def leaks_of(
     audit: AuditResult,
     judgments: Judgments | None,
     basis: str,
-    kinds: Collection[str] = (),
+    kinds: Collection[str],
     test: str | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The leaks of an audit of some kinds, columns as in `LEAKS`: all, and those that count by what people said, with
@@ -216,8 +216,7 @@ def leaks_of(
     """
     if basis == "labels-only" and judgments is None:
         raise OptionError("basis", "labels-only needs labels", "give `labels`, or choose another")
-    wanted = list(kinds or DEFAULT_KINDS)
-    leaks = audit.leaks.filter(pl.col("kind").is_in(wanted))
+    leaks = audit.leaks.filter(pl.col("kind").is_in(list(kinds)))
     leaks = leaks if test is None else leaks.filter(test=test)
     columns = ("kind", "test", "topic_id", "doc_id", "training_text", "training_document", "example_id")
     said = [_said(row, judgments) for row in leaks.select(columns).iter_rows()]

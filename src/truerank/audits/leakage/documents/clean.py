@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import product
@@ -13,7 +13,17 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.audits.leakage.clean import JUDGED, NOT_JUDGED, Basis, Cleaning, LeakRules, TrainCleaning, audit_input
+from truerank.audits.leakage.clean import (
+    JUDGED,
+    NOT_JUDGED,
+    Basis,
+    Cleaning,
+    LeakPair,
+    LeakRules,
+    TrainCleaning,
+    audit_input,
+    leaking_texts,
+)
 from truerank.audits.leakage.filters import (
     BREAKS,
     SourceForm,
@@ -64,8 +74,8 @@ class LeakingExamples:
     by_pair: Mapping[tuple[str, str], LeakReason]
 
     @classmethod
-    def of(cls, leaks: pl.DataFrame) -> LeakingExamples:
-        """The texts of leaks, columns as in `LEAKS`."""
+    def of(cls, leaks: pl.DataFrame, queries: Mapping[str, Sequence[LeakPair]]) -> LeakingExamples:
+        """The texts of leaks of documents, columns as in `LEAKS`, and queries that leak."""
         single: defaultdict[tuple[str, str], list[tuple[str, str, str]]] = defaultdict(list)
         pairs: defaultdict[tuple[str, str], list[tuple[str, str, str]]] = defaultdict(list)
         columns = ("kind", "topic_id", "doc_id", "role", "training_text", "training_document")
@@ -75,7 +85,15 @@ class LeakingExamples:
                 pairs[normalise(text), normalise(answer)].append(reason)
             else:
                 single[role, normalise(text)].append(reason)
+        for text, reasons in queries.items():
+            single["query", text] += [("query-query", reason.topic_id, "") for reason in reasons]
         return cls(_joined(single), _joined(pairs))
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """The topics that leak."""
+        every = (*self.by_text.values(), *self.by_pair.values())
+        return frozenset[str]().union(*(reason.topics for reason in every))
 
     def reasons(self, keys: Set[tuple[str, str]]) -> list[LeakReason]:
         """Why an example goes, from the roles and normalised texts that it holds; nothing where it stays."""
@@ -94,7 +112,7 @@ def clean_examples(
     """
     out, spec = Path(out), parse(str(train))
     found, judgments = opened_audit(audit), opened_labels(judged)
-    every, leaks = (one.filter(source=spec.name) for one in leaks_of(found, judgments, rules.basis, rules.kinds))
+    leaking, left = leaking_examples(found, judgments, rules, spec.name)
     form = form_of(spec, out)
     if form.path is None or form.format not in ("jsonl", "csv", "tsv", "parquet"):
         raise InputError(
@@ -104,7 +122,6 @@ def clean_examples(
     named = known["roles"] if known.get("given") else None
     by_id = ExampleTexts(known.get("train_queries"), known.get("train_docs"))
     source = open_examples(spec, roles=named and named.replace(", ", ","), texts=by_id, strict=rules.strict)
-    leaking = LeakingExamples.of(leaks)
     dropped, lost, read, seen = [], [], 0, set[str]()
     for line, example_id, texts, _ in source.records():
         read += 1
@@ -125,7 +142,6 @@ def clean_examples(
         job.note(out.name)
         job.note(removed_file.name)
         job.read(input_of("train", str(train), rows=read), audit_input(found))
-    left = left_of(every, leaks, rules)
     wanted = {text for _, text in leaking.by_text}
     return TrainCleaning(
         out=out,
@@ -135,7 +151,7 @@ def clean_examples(
         kept=read - len(dropped),
         removed=len(dropped),
         removed_queries=len(seen),
-        topics={test: leaks.filter(test=test)["topic_id"].drop_nulls().n_unique() for test in found.summary["tests"]},
+        topics={" ".join(found.summary["tests"]): len(leaking.topics)},
         not_found=len(wanted - seen),
         threshold=None,
         basis=rules.basis,
@@ -146,11 +162,20 @@ def clean_examples(
     )
 
 
-def left_of(every: pl.DataFrame, leaks: pl.DataFrame, rules: LeakRules) -> dict[str, int]:
-    """The training texts that an audit lists and that stay, by the reason."""
+def leaking_examples(
+    found: AuditResult, judgments: Judgments | None, rules: LeakRules, source: str | None = None
+) -> tuple[LeakingExamples, Mapping[str, int]]:
+    """The texts by which examples go, and how many texts the audit lists that stay, by the reason."""
+    kinds = set(rules.kinds or DEFAULT_KINDS)
+    every, leaks = leaks_of(found, judgments, rules.basis, kinds - {"query-query"})
+    if source is not None:
+        every, leaks = every.filter(source=source), leaks.filter(source=source)
+    queries = leaking_texts(found, judgments, rules) if "query-query" in kinds else None
     stay = every.join(leaks, on=_OF_LEAK, how="anti", nulls_equal=True)
-    reason = NOT_JUDGED if rules.basis == "labels-only" else JUDGED
-    return {reason: stay["training_text"].n_unique()} if stay.height else {}
+    left = Counter({} if queries is None else queries.left)
+    if stay.height:
+        left[NOT_JUDGED if rules.basis == "labels-only" else JUDGED] += stay["training_text"].n_unique()
+    return LeakingExamples.of(leaks, {} if queries is None else queries.by_key), dict(left)
 
 
 def _joined(found: dict[tuple[str, str], list[tuple[str, str, str]]]) -> dict[tuple[str, str], LeakReason]:
