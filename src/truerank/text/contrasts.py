@@ -4,11 +4,12 @@ Texts that are alike may be one need in other words, or two needs in the same wo
 2002". A cosine does not tell. What decides is of few kinds. Each asks that both texts have something of their own, or
 that one denies what the other says: a text with one word more is narrower.
 
-*Code*: each text has a word of letters and digits, or a letter alone ("vitamin c"), that the other lacks. *Number*:
+*Code*: each text has a word of letters and digits or a letter alone ("vitamin c") that the other lacks. *Number*:
 each has one that the other lacks, however it is typed ("1,000", "one thousand", "30 days", "a month"), and nothing else
-of its own; *numbers* where more differs. *Opposite*: each has a word of its own, on two sides of one axis: "increase" and "decrease", two months,
-two units, two countries. *Negation*: one denies a word that the other has. *Direction*: the same words have changed
-places around a preposition or a verb. *Name*: texts differ in one place, where each has a name or an identifier.
+of its own; *numbers* where more differs. *Opposite*: each has a word of its own, on two sides of one axis: "increase"
+and "decrease", two months, two units, two countries. *Negation*: one denies a word that the other has. *Direction*: the
+same words have changed places around a preposition or a verb. *Name*: texts differ in one place, where each has a name
+or an identifier.
 """
 
 from __future__ import annotations
@@ -188,18 +189,19 @@ def _other_numbers(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def _is_amount(word: str) -> bool:
-    return bool(_AMOUNT.fullmatch(word)) or any(word in known for known in (_FACTORS, _UNITS, _TENS, _SCALES, _ORDINALS))
+    return bool(_AMOUNT.fullmatch(word)) or any(
+        word in known for known in (_FACTORS, _UNITS, _TENS, _SCALES, _ORDINALS)
+    )
 
 
 def _other_codes(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether each text has a code, or a letter alone, that the other lacks, also as part of its words together."""
-    wholes = "".join(one), "".join(other)
-    codes = (
-        {word for word in own if not (word.isalpha() or _AMOUNT.fullmatch(word)) and word.isalnum() and word not in whole}
-        for own, whole in ((one, wholes[1]), (other, wholes[0]))
-    )
+    wholes = "".join(other), "".join(one)
+    coded = [[word for word in side if word.isalnum() and not (word.isalpha() or _AMOUNT.fullmatch(word))]
+             for side in (one, other)]  # fmt: skip
+    own = [{word for word in side if word not in whole} for side, whole in zip(coded, wholes, strict=True)]
     alone = _letters(one), _letters(other)
-    return all(codes) or bool(alone[0] - alone[1] and alone[1] - alone[0])
+    return all(codes | letters for codes, letters in zip(own, (alone[0] - alone[1], alone[1] - alone[0]), strict=True))
 
 
 def _letters(every: Sequence[str]) -> set[str]:

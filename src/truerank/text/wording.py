@@ -1,10 +1,10 @@
-"""Evidence beside the encoder: the same content words, and nearly the same letters.
+"""Evidence beside the encoder: the same content words, a topic inside a longer query, nearly the same letters.
 
 *Words*: the query has the topic text's core (what is left without form words, question frames and inflection): order,
 inflection, function words and the form of the question differ at most. One content word is enough where it is the whole
 core of both texts ("deafness", "what is deafness"): that is a weak sign of a leak, and rare, because nothing else may
-are in the query. Words by which people ask ("used" in "what is carvedilol used for") are compared, too, where both texts have them.
-Letters that stand alone are an abbreviation where the topic texts have it ("u s").
+are in the query. Words by which people ask ("used" in "what is carvedilol used for") are compared, too, where both
+texts have them. Letters that stand alone are an abbreviation where the topic texts have it ("u s").
 
 *Inside*: the whole topic text stands in one piece of a longer query, where its core has three words, or where it is a
 question at the end of a query that asks nothing before it, and has two: an instruction may stand around it.
@@ -236,6 +236,11 @@ def core_of(every: Sequence[str]) -> Core:
     return Core(tuple(every), tuple(places), tuple(key(every[at]) for at in places))
 
 
+def is_looked_for_inside(every: Sequence[str]) -> bool:
+    """Whether the words of a topic text are enough for it to be looked for anywhere in longer queries."""
+    return len(set(core_of(every).keys)) >= _FEWEST_INSIDE + ASKING.issuperset(every[:1])
+
+
 #: What a probe says of a pair.
 WORDS: Final = 1
 LETTERS: Final = 2
@@ -245,7 +250,7 @@ EVIDENCE: Final = ("encoder", "words", "letters", "inside")
 
 #: Different core words of a topic text that may stand in a longer query, and of a question at its end. Of 135,931
 #: queries of five logs, 8 hold a topic text of robust04 with three, 2 one of nfcorpus; with two, 42 and 138 do.
-FEWEST_INSIDE: Final = 3
+_FEWEST_INSIDE: Final = 3
 _ASKED_INSIDE: Final = 2
 _REMEMBERED: Final = 1 << 18
 #: Texts that hold a word, from which on it is one; damage that is seen again and again is rarer than the word itself.
@@ -332,7 +337,9 @@ class WordingProbe:
         #: are no form words, and the place among these.
         self._inside: defaultdict[str, list[tuple[int, tuple[str, ...], tuple[str, ...], int]]] = defaultdict(list)
         for number, found in enumerate(cores if inside else ()):
-            if len(set(found.keys)) >= (_ASKED_INSIDE if ASKING.issuperset(found.words[:1]) else FEWEST_INSIDE):
+            if is_looked_for_inside(found.words) or (
+                ASKING.issuperset(found.words[:1]) and len(set(found.keys)) >= _ASKED_INSIDE
+            ):
                 own = without_form(found.words) or found.words
                 rarest = min(own, key=lambda word: ((held or {}).get(word, 0), -len(word)))
                 self._inside[rarest].append((number, found.words, own, own.index(rarest)))
@@ -369,7 +376,7 @@ class WordingProbe:
                 begin = place - offset
                 if 0 <= begin <= len(content) - len(own) and content[begin : begin + len(own)] == own:
                     asks_it = topic[0] in ASKING
-                    large = self._topics[number].size >= FEWEST_INSIDE + asks_it
+                    large = self._topics[number].size >= _FEWEST_INSIDE + asks_it
                     alone = tuple(every[-len(topic) :]) == topic and ASKING.isdisjoint(every[: -len(topic)])
                     whole = alone or (large and f" {' '.join(topic)} " in f" {' '.join(every)} ")
                     if whole if asks_it else large:

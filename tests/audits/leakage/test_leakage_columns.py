@@ -130,7 +130,7 @@ def test_all_columns_are_compared_and_cleaned(triples: tuple[str, str], tmp_path
     names = [f"triples.jsonl#{column}" for column in ("query", "positive", "negative")]
     assert list(result.summary["sources"]) == names
     assert len(result.summary["tests"]["topics"]["leaked_topics"]) == 10
-    assert set(result.above()["source"]) == {"triples.jsonl#positive"}
+    assert set(result.leaks()["source"]) == {"triples.jsonl#positive"}
     assert "not compared" not in repr(result)
     out = tmp_path / "clean.jsonl"
     cleaning = leakage.clean(folder, train, out=out)

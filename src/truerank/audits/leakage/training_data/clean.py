@@ -311,8 +311,6 @@ def reduce_corpus(
 
 def _leaking(found: ExampleAudit, judgments: Judgments | None, rules: LeakRules) -> tuple[dict[str, _Leak], int]:
     """The documents that go, by id, and how many stay because people said so."""
-    if rules.threshold is not None:
-        raise OptionError("threshold", "the pairs of an audit of whole examples have no similarity", "leave it out")
     if rules.match != "text":
         raise OptionError("match", "documents are found by the audit alone", "leave it out")
     if of_queries := [kind for kind in rules.kinds if kind_named(kind).test == "query"]:

@@ -299,7 +299,7 @@ def leaks_that_count(audit: ExampleAudit, leaks: pl.DataFrame, judgments: Judgme
         raise OptionError("basis", "labels-only needs labels", "give `labels`, or choose another")
     columns = ("kind", "topic_id", "doc_id", "training_text", "training_document", "example_id")
     said = [_said(row, judgments, str(audit.test["name"])) for row in leaks.select(columns).iter_rows()]
-    counts = {"labels-first": (True, None), "labels-only": (True,), "either": (True, None, False)}[basis]
+    counts = (True,) if basis == "labels-only" else (True, None)
     kept = pl.Series([one in counts for one in said], dtype=pl.Boolean)
     return leaks.with_columns(judged=pl.Series(said, dtype=pl.Boolean).fill_null(value=False)).filter(kept)
 
@@ -320,7 +320,7 @@ def as_candidates(found: ExampleAudit | str | Path, kinds: Collection[str] = ())
     audit, leaks = chosen_leaks(found, kinds)
     leaks = leaks.filter(pl.col("topic_id").is_not_null())
     literals = {"test": audit.test["name"], "variant_no": 0, "similarity": 1.0, "rank": 1}
-    literals |= dict.fromkeys(("type", "title_type", "differs"), "")
+    literals |= {"type": "", "title_type": "", "differs": "", "standing": "leak"}
     frame = leaks.with_columns(
         **{name: pl.lit(value) for name, value in {**literals, "shared": None}.items()},
         topic_text="test_text",
@@ -328,9 +328,9 @@ def as_candidates(found: ExampleAudit | str | Path, kinds: Collection[str] = ())
         query_text="training_text",
     ).select(pl.col(name).cast(kind) for name, kind in CANDIDATE_SCHEMA.items())
     test = TestSummary(
-        topics=audit.test["topics"], verdict="CONTAMINATED" if frame.height else "UNKNOWN", why="", evidence=[],
-        settle=[], leaked_topics=frame["topic_id"].unique(maintain_order=True).to_list(),
-        below={"topics": 0, "queries": 0, "pairs": 0, "fields": {}}, fields={}, sensitivity=[], other_topics={},
+        topics=audit.test["topics"], verdict="CONTAMINATED" if frame.height else "UNKNOWN", sentence="", settle=[],
+        notes=[], leaked_topics=frame["topic_id"].unique(maintain_order=True).to_list(),
+        doubts={"topics": 0, "queries": 0, "pairs": 0, "fields": {}}, fields={}, sensitivity=[], other_topics={},
     )  # fmt: skip
     summary = AuditSummary(
         threshold=_THRESHOLD, floor=_THRESHOLD, calibrated_for="", calibrated=False, encoder="", mode="exhaustive",
