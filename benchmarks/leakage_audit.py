@@ -100,7 +100,7 @@ def exact(skip_core: bool) -> None:
         for name, options in ways.items():
             print(name, file=sys.stderr, flush=True)
             result = audited([str(log_path(log)) for log in LOGS], Path(folder) / name, **options)
-            found = set(result.above().select("test", "topic_id", "field", "source", "query_id").iter_rows())
+            found = set(result.leaking().select("test", "topic_id", "field", "source", "query_id").iter_rows())
             own = sensitivity(result)
             differ = 0 if "mode" in options else sum(own[key] != value for key, value in planted.items())
             passes = {check["way"] for check in result.summary.get("first_pass", {}).values()}
@@ -222,7 +222,7 @@ def speed_on(device: str, rounds: int, sample: int) -> dict[str, list[float]]:
 
         def audit(**options: object) -> int:
             out = Path(folder) / str(next(number))
-            return len(audited([str(log)], out, backend="torch", device=device, **options).above())
+            return len(audited([str(log)], out, backend="torch", device=device, **options).leaking())
 
         ways: dict[str, tuple[int, Callable[[], int]]] = {
             "sentence-transformers + torch": (len(some), lambda: baseline(some, 32)),

@@ -29,7 +29,7 @@ KEPT = {
     "index": ("search --index COPY --topics IN/topics.tsv -k 5 --out OUT/r.run",),
     "audit": (
         "judge new OUT/s --items COPY",
-        "leakage clean --audit COPY --train IN/train.tsv --threshold 0.95 --out OUT/c.tsv",
+        "leakage clean --audit COPY --train IN/train.tsv --out OUT/c.tsv",
         f"{_AUDIT} --baseline COPY",
     ),
     "scan": (

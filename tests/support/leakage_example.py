@@ -7,13 +7,20 @@ import polars as pl
 from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, AuditResult
 
 
-def candidates(rows):
-    """Rows of (test, topic_id, field, source, query_id, query_text, similarity)."""
+def candidates(rows, threshold=0.91):
+    """Rows of (test, topic_id, field, source, query_id, query_text, similarity); those above a threshold are leaks."""
     columns = ("test", "topic_id", "field", "source", "query_id", "query_text", "similarity")
     texts = {name: "" for name, kind in CANDIDATE_SCHEMA.items() if kind == pl.String}
     kinds = {"type": "identical", "title_type": "identical", "variant_no": 0}
     filled = [
-        {**texts, **kinds, **dict(zip(columns, row, strict=True)), "topic_text": f"text of {row[1]}", "rank": rank}
+        {
+            **texts,
+            **kinds,
+            **dict(zip(columns, row, strict=True)),
+            "topic_text": f"text of {row[1]}",
+            "rank": rank,
+            "standing": "leak" if row[6] > threshold else "",
+        }
         for rank, row in enumerate(rows, start=1)
     ]
     return pl.DataFrame(filled, schema=CANDIDATE_SCHEMA)
@@ -23,8 +30,8 @@ def audit(
     rows, *, threshold=0.91, floor=0.9, sources=("log",), tests=("robust",), topics=10, fingerprint=None, **summary
 ):
     """The result of an audit with these candidates; the verdict is CONTAMINATED where one is above the threshold."""
-    frame = candidates(rows)
-    above = frame.filter(pl.col("similarity") > pl.lit(threshold, pl.Float32))
+    frame = candidates(rows, threshold)
+    above = frame.filter(standing="leak")
     counts = {"read": 100, "distinct": 90, "distinct_estimated": False, "empty": 0, "repaired": 1, "skipped": 0}
     counts |= {"fingerprint": fingerprint} if fingerprint else {}
     found = {}
@@ -33,11 +40,11 @@ def audit(
         found[test] = {
             "topics": topics,
             "verdict": "CONTAMINATED" if leaked else "CLEAN",
-            "why": "because of the test",
+            "sentence": "because of the test",
             "leaked_topics": leaked,
-            "evidence": [],
+            "notes": [],
             "settle": [],
-            "below": {"topics": 0, "queries": 0, "pairs": 0, "fields": {}},
+            "doubts": {"topics": 0, "queries": 0, "pairs": 0, "fields": {}},
             "sensitivity": [],
             "other_topics": {},
             "fields": {"union": {sources[-1]: {"topics": len(leaked), "queries": above["query_text"].n_unique()}}},

@@ -92,7 +92,7 @@ def made_candidates(pairs: int, seed: int = 7) -> pl.DataFrame:
                     source, query_id = rng.choice(SOURCES), str(rng.randrange(10_000, 2_000_000))
                     shown = query if round_ == 0 else f"{query} {rng.randrange(9999)}"
                     common = (test, str(301 + number), field, variant, text, source, query_id, shown, similarity, 1)
-                    rows.append((*common, type_, type_, "encoder", None, ""))
+                    rows.append((*common, type_, type_, "encoder", None, "", "leak"))
                 if len(rows) >= pairs:
                     frame = pl.DataFrame(rows[:pairs], schema=CANDIDATE_SCHEMA, orient="row")
                     return frame.sort("test", "topic_id", "field", "variant_no", "source", maintain_order=True)
@@ -124,16 +124,16 @@ def made_neighbours(candidates: pl.DataFrame, seed: int = 7) -> pl.DataFrame:
 
 
 _UNSETTLED = {
-    "evidence": [],
+    "notes": [],
     "settle": [],
-    "below": {"topics": 0, "queries": 0, "pairs": 0, "fields": {}},
+    "doubts": {"topics": 0, "queries": 0, "pairs": 0, "fields": {}},
     "sensitivity": [],
     "other_topics": {},
 }
 _SENSITIVITY = [
     {
         "field": "title", "kind": kind, "planted": 100, "found": found, "share": found / 100, "low": low, "high": high,
-        "by": {"encoder": encoder, "words": words, "letters": 0},
+        "by": {"encoder": encoder, "words": words, "letters": 0, "inside": 0},
     }
     for kind, found, low, high, encoder, words in (("order", 99, 0.95, 1.0, 90, 99), ("synonym", 31, 0.22, 0.41, 31, 0))
 ]  # fmt: skip
@@ -156,7 +156,7 @@ def made_summary(candidates: pl.DataFrame) -> AuditSummary:
         tests[name] = {
             "topics": size,
             "verdict": "CONTAMINATED",
-            "why": f"{len(leaked)} of {size} topics have a training query above the threshold.",
+            "sentence": f"{len(leaked)} of {size} topics have a training query above the threshold.",
             "leaked_topics": leaked,
             **_UNSETTLED,
             "fields": fields,
@@ -165,19 +165,24 @@ def made_summary(candidates: pl.DataFrame) -> AuditSummary:
     tests["beir-kelp"] = {
         "topics": 300,
         "verdict": "CLEAN",
-        "why": "Every training query was read, and no evidence found a pair.",
+        "sentence": "Every training query was read, and no evidence found a pair.",
         "leaked_topics": [],
         **_UNSETTLED,
         "sensitivity": _SENSITIVITY,
         "other_topics": {
-            "title": {"texts": 300, "proposed": 2, "share": 0.006667, "by": {"encoder": 2, "words": 0, "letters": 0}}
+            "title": {
+                "texts": 300,
+                "proposed": 2,
+                "share": 0.006667,
+                "by": {"encoder": 2, "words": 0, "letters": 0, "inside": 0},
+            }
         },
         "fields": {field: {SOURCES[0]: nothing, f"+{SOURCES[1]}": nothing} for field in ("title", "union")},
     }
     tests["web09"] = {
         "topics": 50,
         "verdict": "UNKNOWN",
-        "why": "Nothing above the threshold, but 3 topics have no text in the fields compared.",
+        "sentence": "Nothing above the threshold, but 3 topics have no text in the fields compared.",
         "leaked_topics": [],
         **_UNSETTLED,
         "fields": {},

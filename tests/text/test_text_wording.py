@@ -9,7 +9,7 @@ import pytest
 
 from truerank.text import wording
 from truerank.text.rewordings import KINDS, reword
-from truerank.text.wording import LETTERS, WORDS, WordingProbe, core, folded, one_letter_apart
+from truerank.text.wording import INSIDE, LETTERS, WORDS, WordingProbe, core, folded, one_letter_apart
 from truerank.text.words import words
 
 TOPICS = [
@@ -42,10 +42,13 @@ def test_a_whole_topic_in_a_longer_query_is_evidence() -> None:
         "for the quiz tonight: who wrote the moth atlas?": [2],
         "who wrote the moth atlas of wales": [],
         "how old is the man who wrote the moth atlas": [],
-        "printable map of the united states": [],
+        "printable map of the united states": [3],
+        "map of the united kingdom": [],
     }
     probe = WordingProbe(texts, inside=True)
-    assert {query: [number for _, number, _ in probe([query])] for query in queries} == queries
+    found = {query: probe([query]) for query in queries}
+    assert {query: [number for _, number, _ in pairs] for query, pairs in found.items()} == queries
+    assert {what for pairs in found.values() for *_, what in pairs} == {INSIDE, WORDS}
     assert not WordingProbe(texts)(["find passages: effects of chimney soot on lichen (2004)"])
 
 

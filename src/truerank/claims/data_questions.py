@@ -91,10 +91,10 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
             "leaked_documents": sorted(set(leaks)),
             "with_documents": any(kind["of"] for kind in one.get("kinds", ())),
         }
-        return {name: one[name] for name in ("verdict", "why", "settle", "leaked_topics", "topics")} | whole
+        return {name: one[name] for name in ("verdict", "sentence", "settle", "leaked_topics", "topics")} | whole
 
     found = steps.once("leakage", depends, run)
-    word, why, topics, folder = found["verdict"], found["why"], frozenset(found["leaked_topics"]), "leakage"
+    word, why, topics, folder = found["verdict"], found["sentence"], frozenset(found["leaked_topics"]), "leakage"
     documents = frozenset(found["leaked_documents"])
     if not found["with_documents"]:
         why = f"{why} Only queries were compared: the training data or the test set have no documents."

@@ -4,10 +4,12 @@ Texts that are alike may be one need in other words, or two needs in the same wo
 2002". A cosine does not tell. What decides is of few kinds. Each asks that both texts have something of their own, or
 that one denies what the other says: a text with one word more is narrower.
 
-*Number*: each text has one that the other lacks, however it is typed ("1,000", "one thousand"), or one letter
-("vitamin c"). *Opposite*: each has a word of its own, on two sides of one axis: "increase" and "decrease", two months,
-two units, two countries. *Negation*: one denies a word that the other has. *Direction*: the same words have changed
-places around a preposition or a verb. *Name*: texts differ in one place, where each has a name.
+*Code*: each text has a word of letters and digits or a letter alone ("vitamin c") that the other lacks. *Number*:
+each has one that the other lacks, however it is typed ("1,000", "one thousand", "30 days", "a month"), and nothing else
+of its own; *numbers* where more differs. *Opposite*: each has a word of its own, on two sides of one axis: "increase"
+and "decrease", two months, two units, two countries. *Negation*: one denies a word that the other has. *Direction*: the
+same words have changed places around a preposition or a verb. *Name*: texts differ in one place, where each has a name
+or an identifier.
 """
 
 from __future__ import annotations
@@ -16,10 +18,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from itertools import pairwise, takewhile
+from itertools import pairwise, product, takewhile
 from typing import Final
 
-from truerank.text.wording import FORM_WORDS, asks, key
+from truerank.text.wording import FORM_WORDS, asks, key, one_letter_apart
 from truerank.text.words import WordSpan, spans, words
 
 #: Axes by ";", their sides by "|", forms of one side by blanks: what is on one side is not on another.
@@ -104,15 +106,36 @@ _ROMAN: Final = {
 }
 #: Words behind which one letter is a Roman number.
 _COUNTED: Final = frozenset("war part type phase class stage grade chapter volume factor level".split())
+#: Units that may stand for one another, in days, grams and metres.
+_FACTORS: Final = {
+    form: factor
+    for names, factor in {
+        "hour hours hr hrs h": 1 / 24, "day days": 1, "week weeks wk": 7, "month months": 30, "year years yr yrs": 360,
+        "mg milligram milligrams": 0.001, "g gram grams": 1, "kg kilogram kilograms": 1000, "mm": 0.001, "cm": 0.01,
+        "m meter meters metre metres": 1, "km": 1000,
+    }.items()
+    for form in names.split()
+}  # fmt: skip
+#: One word that is a number with its ending or unit; other words of letters and digits are codes.
+_AMOUNT: Final = re.compile(rf"\d+(?:st|nd|rd|th|s|k|x|{'|'.join(_FACTORS)})?")
+_IDENTIFIER: Final = re.compile("[a-z][A-Z]")
 _FIGURE: Final = re.compile(r"\d+(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:[.,]\d+)?|[^\W\d_]+")
 
 
 def contrast(left: str, right: str) -> str:
-    """What two texts differ in: "number", "opposite", "negation", "direction", "name"; empty where nothing decides."""
-    if _other_numbers(left, right):
-        return "number"
+    """What two texts differ in: "code", "number" (one alone), "numbers", "opposite", "negation", "direction", "name";
+    empty where nothing decides.
+    """
     one, other = words(left), words(right)
-    only = set(one) - set(other), set(other) - set(one)
+    if _other_codes(one, other):
+        return "code"
+    amounts = _numbers(left, scaled=True), _numbers(right, scaled=True)
+    if _other_numbers(_numbers(left), _numbers(right)) and _other_numbers(*amounts):
+        own = changed_place(left, right)
+        return "numbers" if own is None or not all(_is_amount(word.form) for side in own for word in side) else "number"
+    # "30 days" are one month.
+    same = _FACTORS.keys() if amounts[0] and sorted(amounts[0]) == sorted(amounts[1]) else ()
+    only = set(one) - set(other) - set(same), set(other) - set(one) - set(same)
     denied = (_denials(one, other) + _denials(other, one) + _denied(*only)) % 2 == 1
     opposed = _opposed(*only)
     # "On" and "off" are prepositions, too.
@@ -127,8 +150,8 @@ def contrast(left: str, right: str) -> str:
     return "name" if _other_names(left, right) else ""
 
 
-def _numbers(text: str) -> list[str]:
-    """The numbers of a text in order, as figures."""
+def _numbers(text: str, *, scaled: bool = False) -> list[str]:
+    """The numbers of a text in order, as figures; scaled, those before a unit are in days, grams or metres."""
     found: list[float] = []
     total = part = last = 0.0
     open_ = False
@@ -148,27 +171,41 @@ def _numbers(text: str) -> list[str]:
         elif value is not None and open_ and value < last and not figure:
             part, last = part + value, value if value >= 20 else 0
         elif not (open_ and word == "and" and last >= 100):
-            found += [total + part] if open_ else []
+            one = scaled and word in _FACTORS and before in ("a", "an")
+            found += [(total + part or one) * (_FACTORS.get(word, 1) if scaled else 1)] if open_ or one else []
             total, part, open_ = 0, value or 0, value is not None
             last = part if not figure and part >= 20 else 0
         before = word
     return [f"{number:.15g}" for number in found]
 
 
-def _other_numbers(left: str, right: str) -> bool:
+def _other_numbers(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether each text has a number that the other lacks; the end of a year is the year, in any grouping."""
-    one, other = _numbers(left), _numbers(right)
     mine, theirs = Counter(one) - Counter(other), Counter(other) - Counter(one)
-    short = any(a.endswith(b) or b.endswith(a) for a in mine for b in theirs if {len(a), len(b)} == {2, 4})
-    if mine and theirs and not short and "".join(one) != "".join(other):
-        return True
-    alone = _letters(left), _letters(right)
-    return bool(alone[0] - alone[1] and alone[1] - alone[0])
+    for a, b in product(sorted(mine), sorted(theirs)):
+        if {len(a), len(b)} == {2, 4} and (a.endswith(b) or b.endswith(a)) and mine[a] and theirs[b]:
+            mine[a], theirs[b] = mine[a] - 1, theirs[b] - 1
+    return any(mine.values()) and any(theirs.values()) and "".join(one) != "".join(other)
 
 
-def _letters(text: str) -> set[str]:
+def _is_amount(word: str) -> bool:
+    return bool(_AMOUNT.fullmatch(word)) or any(
+        word in known for known in (_FACTORS, _UNITS, _TENS, _SCALES, _ORDINALS)
+    )
+
+
+def _other_codes(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether each text has a code, or a letter alone, that the other lacks, also as part of its words together."""
+    wholes = "".join(other), "".join(one)
+    coded = [[word for word in side if word.isalnum() and not (word.isalpha() or _AMOUNT.fullmatch(word))]
+             for side in (one, other)]  # fmt: skip
+    own = [{word for word in side if word not in whole} for side, whole in zip(coded, wholes, strict=True)]
+    alone = _letters(one), _letters(other)
+    return all(codes | letters for codes, letters in zip(own, (alone[0] - alone[1], alone[1] - alone[0]), strict=True))
+
+
+def _letters(every: Sequence[str]) -> set[str]:
     """Letters that stand alone; "a" and "I" are words but at the end."""
-    every = words(text)
     return {
         word
         for at, word in enumerate(every, 1)
@@ -261,31 +298,41 @@ def _alike(one: Sequence[str], other: Sequence[str]) -> int:
     return sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(one, other, strict=False)))
 
 
-def _other_names(left: str, right: str) -> bool:
-    """Whether two texts differ in one place, where each has a name of its own."""
+def changed_place(left: str, right: str) -> tuple[list[WordSpan], list[WordSpan]] | None:
+    """What each of two texts has in the one place in which they differ, but for words of grammar; None for others."""
     sides = [
         [one for one in spans(text) if one.form not in FORM_WORDS and not asks(one.form)] for text in (left, right)
     ]
     keys = [[key(one.form) for one in side] for side in sides]
     if max(len(set(keys[0]) - set(keys[1])), len(set(keys[1]) - set(keys[0]))) > _LONGEST_NAME:
-        return False
+        return None
     start = end = 0
     if max(map(len, keys)) > _LONG:
         start = _alike(*keys)
         end = _alike(*(side[start:][::-1] for side in keys))
         keys = [side[start : len(side) - end] for side in keys]
         if not set(keys[0]).isdisjoint(keys[1]):
-            return False
+            return None
     matcher = SequenceMatcher(None, keys[0], keys[1], autojunk=False)
     changes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
     if len(changes) != 1 or changes[0][0] != "replace":
-        return False
+        return None
     _, *places = changes[0]
-    own = [side[start + a : start + b] for side, (a, b) in zip(sides, (places[:2], places[2:]), strict=True)]
-    written = [_has_name(text, side) for text, side in zip((left, right), own, strict=True)]
-    if max(map(len, own)) > _LONGEST_NAME or True not in written or False in written:
+    one, other = (side[start + a : start + b] for side, (a, b) in zip(sides, (places[:2], places[2:]), strict=True))
+    return None if max(len(one), len(other)) > _LONGEST_NAME else (one, other)
+
+
+def _other_names(left: str, right: str) -> bool:
+    """Whether two texts differ in one place, where each has a name of its own."""
+    if (own := changed_place(left, right)) is None:
         return False
+    written = [_has_name(text, side) for text, side in zip((left, right), own, strict=True)]
     one, other = ("".join(word.form for word in side) for side in own)
+    if all(_IDENTIFIER.search(text[side[0].start : side[-1].end])
+           for text, side in zip((left, right), own, strict=True)):  # fmt: skip
+        return not one_letter_apart(one, other)
+    if True not in written or False in written:
+        return False
     initials = {"".join(word.form[0] for word in side) for side in own}
     return initials.isdisjoint((one, other)) and SequenceMatcher(None, one, other).ratio() < _ALIKE
 

@@ -118,7 +118,7 @@ def propose_types(
     turned = [at for at, what in enumerate(contrasts) if what == "direction" and best[at] == TYPES.index("identical")]
     scores[turned, TYPES.index("identical")] = -np.inf
     best[turned] = scores[turned].argmax(axis=1)
-    best[[what == "number" for what in contrasts]] = TYPES.index("different topic")
+    best[[what in ("number", "numbers", "code") for what in contrasts]] = TYPES.index("different topic")
     wordless = np.isnan(features[:, 0])
     types = [TYPES[number] for number in best]
     for at in np.flatnonzero(wordless).tolist():

@@ -8,7 +8,7 @@ from functools import lru_cache
 from random import Random
 from typing import Final, Literal, get_args
 
-from truerank.text.wording import IRREGULAR
+from truerank.text.wording import IRREGULAR, is_looked_for_inside
 from truerank.text.words import FUNCTION_WORDS, words
 
 Kind = Literal[
@@ -29,6 +29,8 @@ Kind = Literal[
     "blanks removed",
     "other spelling",
     "number written otherwise",
+    "inside a longer query",
+    "short topic inside a longer query",
 ]
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -51,6 +53,8 @@ CLAIMS: Final[dict[str, str]] = {
     "blanks removed": "all blanks removed",
     "other spelling": "British for American spelling, or the other way, by a list of endings and words",
     "number written otherwise": "a number up to twenty in words for digits, or the other way",
+    "inside a longer query": "the whole text, of three content words or more (a question: four), in a longer query",
+    "short topic inside a longer query": "the whole text, of fewer content words, in a longer query",
 }
 #: What people do, of which rules make no fair plant: nothing is claimed of it.
 UNPLANTED: Final = "translations, and paraphrases in words of one's own"
@@ -84,6 +88,14 @@ _QUESTIONS: Final = (
     "information on {}",
     "what is known about {}",
     "is there any {}",
+)
+_AROUND: Final = (
+    "i am writing an essay on {} for school",
+    "a friend told me about {} last week",
+    "pictures and videos of {} from old newspapers",
+    "best library books about {} for adults",
+    "my homework for tomorrow {} please help",
+    "find a lecture where {} came up",
 )
 #: What has another name: each may stand for the others.
 _SYNONYMS: Final = tuple(
@@ -381,6 +393,14 @@ def _number(every: list[str], rng: Random) -> list[str] | None:
     return [*every[:at], _NUMBERS.get(every[at]) or _DIGITS[every[at]], *every[at + 1 :]]
 
 
+def _inside(every: list[str], rng: Random) -> list[str] | None:
+    return rng.choice(_AROUND).format(" ".join(every)).split() if is_looked_for_inside(every) else None
+
+
+def _short_inside(every: list[str], rng: Random) -> list[str] | None:
+    return None if is_looked_for_inside(every) else rng.choice(_AROUND).format(" ".join(every)).split()
+
+
 def _is_content(word: str) -> bool:
     return word not in FUNCTION_WORDS
 
@@ -404,4 +424,6 @@ _REWORDERS: Final[Mapping[Kind, _Reworder]] = {
     "blanks removed": _joined,
     "other spelling": _other_spelling,
     "number written otherwise": _number,
+    "inside a longer query": _inside,
+    "short topic inside a longer query": _short_inside,
 }

@@ -1,12 +1,13 @@
-"""Evidence beside the encoder: the same content words, and nearly the same letters.
+"""Evidence beside the encoder: the same content words, a topic inside a longer query, nearly the same letters.
 
 *Words*: the query has the topic text's core (what is left without form words, question frames and inflection): order,
 inflection, function words and the form of the question differ at most. One content word is enough where it is the whole
 core of both texts ("deafness", "what is deafness"): that is a weak sign of a leak, and rare, because nothing else may
-are in the query. The whole topic text in one piece of a longer query is enough, too, where its core has four words, or
-where it is a question at the end of a query that asks nothing before it, and has two: an instruction may stand around
-it. Words by which people ask ("used" in "what is carvedilol used for") are compared, too, where both texts have them.
-Letters that stand alone are an abbreviation where the topic texts have it ("u s").
+are in the query. Words by which people ask ("used" in "what is carvedilol used for") are compared, too, where both
+texts have them. Letters that stand alone are an abbreviation where the topic texts have it ("u s").
+
+*Inside*: the whole topic text stands in one piece of a longer query, where its core has three words, or where it is a
+question at the end of a query that asks nothing before it, and has two: an instruction may stand around it.
 
 *Letters*: one change makes the cores the same: a letter more, less, other or swapped with its neighbour in one word
 (Damerau, 1964), two words written as one, or one written as two; or one such letter in each of two words. Digits must
@@ -235,15 +236,21 @@ def core_of(every: Sequence[str]) -> Core:
     return Core(tuple(every), tuple(places), tuple(key(every[at]) for at in places))
 
 
+def is_looked_for_inside(every: Sequence[str]) -> bool:
+    """Whether the words of a topic text are enough for it to be looked for anywhere in longer queries."""
+    return len(set(core_of(every).keys)) >= _FEWEST_INSIDE + ASKING.issuperset(every[:1])
+
+
 #: What a probe says of a pair.
 WORDS: Final = 1
 LETTERS: Final = 2
+INSIDE: Final = 3
 #: The names of what proposes pairs, in the order in which the column `evidence` joins them with "+".
-EVIDENCE: Final = ("encoder", "words", "letters")
+EVIDENCE: Final = ("encoder", "words", "letters", "inside")
 
-#: Different core words of a topic text that may stand in a longer query, and of a question at its end. Of 146,092
-#: queries of five logs, one holds such a text of nine test sets.
-_FEWEST_INSIDE: Final = 4
+#: Different core words of a topic text that may stand in a longer query, and of a question at its end. Of 135,931
+#: queries of five logs, 8 hold a topic text of robust04 with three, 2 one of nfcorpus; with two, 42 and 138 do.
+_FEWEST_INSIDE: Final = 3
 _ASKED_INSIDE: Final = 2
 _REMEMBERED: Final = 1 << 18
 #: Texts that hold a word, from which on it is one; damage that is seen again and again is rarer than the word itself.
@@ -289,7 +296,7 @@ class WordingProbe:
 
     Args:
         texts: the topic texts; a place in this list is a topic text's number.
-        held: how many texts of the log hold a word. Where a core is one word, a word of the log is not damage of it.
+        held: how many texts of the log hold a word. A word of the log is not damage of one that is about as frequent.
         inside: whether queries are looked for that hold a whole topic text.
     """
 
@@ -330,7 +337,9 @@ class WordingProbe:
         #: are no form words, and the place among these.
         self._inside: defaultdict[str, list[tuple[int, tuple[str, ...], tuple[str, ...], int]]] = defaultdict(list)
         for number, found in enumerate(cores if inside else ()):
-            if len(set(found.keys)) >= (_ASKED_INSIDE if ASKING.issuperset(found.words[:1]) else _FEWEST_INSIDE):
+            if is_looked_for_inside(found.words) or (
+                ASKING.issuperset(found.words[:1]) and len(set(found.keys)) >= _ASKED_INSIDE
+            ):
                 own = without_form(found.words) or found.words
                 rarest = min(own, key=lambda word: ((held or {}).get(word, 0), -len(word)))
                 self._inside[rarest].append((number, found.words, own, own.index(rarest)))
@@ -346,7 +355,7 @@ class WordingProbe:
         self._sums = set(map(_sum, self._bags))
 
     def __call__(self, texts: Sequence[str]) -> list[tuple[int, int, int]]:
-        """Triples of (place in `texts`, number of the topic text, `WORDS` or `LETTERS`)."""
+        """Triples of (place in `texts`, number of the topic text, `WORDS`, `LETTERS` or `INSIDE`)."""
         found: list[tuple[int, int, int]] = []
         for place, text in enumerate(texts):
             written, named = tokens(text), dict[int, int]()
@@ -354,7 +363,8 @@ class WordingProbe:
                 every = [word for token in written for word in self._token(token).words] or written
                 named = self._matches(core_of(self._spelled(every)))
             if self._inside:
-                named |= dict.fromkeys(self._held_whole([word for token in written for word in folded(token)]), WORDS)
+                every = [word for token in written for word in folded(token)]
+                named = dict.fromkeys(self._held_whole(every), INSIDE) | named
             found += ((place, number, what) for number, what in sorted(named.items()))
         return found
 
@@ -365,7 +375,8 @@ class WordingProbe:
             for number, topic, own, offset in self._inside.get(word, ()):
                 begin = place - offset
                 if 0 <= begin <= len(content) - len(own) and content[begin : begin + len(own)] == own:
-                    large, asks_it = self._topics[number].size >= _FEWEST_INSIDE, topic[0] in ASKING
+                    asks_it = topic[0] in ASKING
+                    large = self._topics[number].size >= _FEWEST_INSIDE + asks_it
                     alone = tuple(every[-len(topic) :]) == topic and ASKING.isdisjoint(every[: -len(topic)])
                     whole = alone or (large and f" {' '.join(topic)} " in f" {' '.join(every)} ")
                     if whole if asks_it else large:
@@ -480,8 +491,7 @@ class WordingProbe:
         near, joined = self._near(word), self._joined.get(word, ())
         if not near and not joined:
             return
-        if len(changed.query.keys) == 1:
-            near = tuple(other for other in near if not self._is_another(word, other))
+        near = tuple(other for other in near if not self._is_another(word, other))
         gone = frozenset((name,) if changed.counts[name] == 1 else ())
         for other in near:
             for number in self._having(changed, gone, frozenset()):

@@ -132,7 +132,7 @@ def against_truth(result: leakage.AuditResult) -> Truth:
     texts = {query.query_id: normalise(query.text) for path in TRAIN for query in open_queries(path)}
     known = {(row.test, row.topic_id, texts[row.query_id]): row for row in read_truth()}
     leaks = {pair: row.type for pair, row in known.items() if row.leaks}
-    rows = result.above().select("test", "topic_id", "query_text").iter_rows()
+    rows = result.leaking().select("test", "topic_id", "query_text").iter_rows()
     above = {(test, topic, normalise(text)) for test, topic, text in rows}
     true = Counter(leaks[pair] for pair in above & leaks.keys())
     return Truth(len(above), true, Counter(leaks.values()), len(above & (known.keys() - leaks.keys())))
@@ -220,7 +220,8 @@ def test_pairs_are_those_of_a_plain_comparison(few_titles: leakage.AuditResult, 
                 topic = topics.topics[row]
                 if not contrast(topic.title, list(found)[column]):
                     wanted.add((topics.name, topic.topic_id, name, list(found.values())[column]))
-    above = few_titles.above()
+    undecided = pl.col("differs").is_in(["", "template"]) & (pl.col("similarity") > 0.91)
+    above = few_titles.candidates.filter(undecided)
     assert len(wanted) > 100
     assert set(above.select("test", "topic_id", "source", "query_id").iter_rows()) == wanted
     assert above["similarity"].max() <= 1
@@ -232,7 +233,7 @@ def test_counts_add_up_from_left_to_right(sample: SampleAudits) -> None:
     for counts in fields.values():
         assert list(counts) == ["sample-clicks", "+sample-questions"]
         assert counts["+sample-questions"]["queries"] >= counts["sample-clicks"]["queries"]
-    news = sample.labelled.above().filter(test="sample-news")
+    news = sample.labelled.leaking().filter(test="sample-news")
     assert fields["union"]["+sample-questions"] == {
         "topics": news["topic_id"].n_unique(),
         "queries": len({normalise(text) for text in news["query_text"]}),
@@ -243,8 +244,8 @@ def test_counts_add_up_from_left_to_right(sample: SampleAudits) -> None:
 def test_prefilter_finds_the_same_pairs(titles: leakage.AuditResult, tmp_path: Path) -> None:
     filtered = leakage.audit(TRAIN, TESTS, out=tmp_path, **OPTIONS, mode="prefilter")
     key = ["test", "topic_id", "source", "query_id"]
-    missed = titles.above().join(filtered.above(), on=key, how="anti")
-    assert filtered.above().join(titles.above(), on=key, how="anti").is_empty()
+    missed = titles.leaking().join(filtered.leaking(), on=key, how="anti")
+    assert filtered.leaking().join(titles.leaking(), on=key, how="anti").is_empty()
     assert missed.height == 0, missed
     recall = filtered.summary["prefilter"]
     assert recall is not None
@@ -378,12 +379,13 @@ def test_labels_decide_the_verdict(
 
     no, yes = labelled("no leak"), labelled("leak")
     assert no.summary["tests"]["sample-news"]["verdict"] == "CLEAN"
-    assert "that was not judged away" in no.summary["tests"]["sample-news"]["why"]
+    assert "pairs to be none. Of planted changes" in no.summary["tests"]["sample-news"]["sentence"]
+    assert no.leaking().is_empty() and set(no.candidates.filter(test="sample-news")["standing"]) == {"dismissed"}
     assert yes.summary["tests"]["sample-news"]["verdict"] == "CONTAMINATED"
     assert yes.summary["labels"]["precision_above"] == 1.0
     assert no.summary["labels"]["above"] == {
         "leaks": 0,
-        "not_leaks": few_titles.above().filter(test="sample-news").height,
+        "not_leaks": few_titles.leaking().filter(pl.col("similarity") > 0.91, test="sample-news").height,
         "unjudged": 0,
     }
 
@@ -396,11 +398,10 @@ def test_pairs_of_common_words_are_weak_and_labels_say_how_many_are_wrong(tmp_pa
     found = leakage.audit(train, test, options=options, encoding=encoding)
     shared = dict(found.candidates.select("query_id", "shared").iter_rows())
     assert shared["a"] > 0.9 and shared["b"] < 0.01
-    assert found.summary["tests"]["test"]["below"]["common"] == 1
+    assert found.summary["tests"]["test"]["doubts"]["common"] == 1
     (labels := tmp_path / "labels.csv").write_text("topic_id,query_id,label\n1,a,no leak\n", encoding="utf-8")
     judged = leakage.audit(train, test, options=options, encoding=encoding, labels=(str(labels),)).summary["tests"]
-    assert judged["test"]["below"]["judged"] == [0, 1]
-    assert "1 is no leak" in judged["test"]["why"]
+    assert any("1 is no leak" in note for note in judged["test"]["notes"])
 
 
 def test_floor_adds_pairs_below_the_threshold(
@@ -410,7 +411,7 @@ def test_floor_adds_pairs_below_the_threshold(
         low = leakage.audit(few, TESTS, **cached, floor=0.7)
     assert low.candidates["similarity"].min() > 0.7
     assert low.candidates.height > few_titles.candidates.height
-    assert low.above().height == few_titles.above().height
+    assert low.leaking().height == few_titles.leaking().height
     assert low.summary["tests"] == few_titles.summary["tests"]
 
 
@@ -429,25 +430,20 @@ def checked(**found: tuple[int, int]) -> Sensitivity:
 @pytest.mark.parametrize(
     ("found", "verdict", "words"),
     [
-        ({"order": (95, 100), "synonym": (3, 100)}, "CLEAN", "blind to these: synonym (3 of 100 by title)"),
-        (
-            {"order": (95, 100), "synonym": (2, 2)},
-            "CLEAN",
-            "to say more than what was found: synonym (2 of 2 by title)",
-        ),
+        ({"order": (95, 100), "synonym": (3, 100)}, "CLEAN", "found of 1 kind, fewer of 1;"),
+        ({"order": (95, 100), "synonym": (2, 2)}, "CLEAN", "fewer of 0, and too few could be planted of 1;"),
         ({"order": (94, 100)}, "UNKNOWN", "order (94 of 100 by title)"),
         ({"order": (95, 100), "typing_error": (9, 10)}, "UNKNOWN", "typing error (9 of 10 by title)"),
-        ({}, "UNKNOWN", "no rewording of the topics could be planted"),
+        ({}, "UNKNOWN", "no changed copy of them could be planted"),
     ],
 )
 def test_clean_needs_an_audit_that_sees(found: dict[str, tuple[int, int]], verdict: str, words: str) -> None:
     count = SourceCount(read=10, distinct=0, distinct_estimated=False, empty=0, repaired=0, skipped=0)
     topics = TopicSet(name="t", topics=(Topic("1", "x"),), counts=SourceCounts(), fields=("title",))
-    none = pl.DataFrame(schema=CANDIDATE_SCHEMA)
-    known = TestEvidence(none, none, checked(**found))
+    known = TestEvidence(pl.DataFrame(schema=CANDIDATE_SCHEMA), checked(**found), 0.91)
     summary = summarise_test(topics, known, {"log": count}, prefilter=None, fields=("title",))
     assert summary["verdict"] == verdict
-    assert words in summary["why"]
+    assert words in summary["sentence"]
     assert bool(summary["settle"]) == (verdict == "UNKNOWN" and bool(found))
 
 
@@ -467,41 +463,53 @@ def test_a_known_leak_below_the_threshold_is_not_clean(mode: str, tmp_path: Path
     found = titanic(tmp_path, mode)
     ship, other = found.summary["tests"]["ship"], found.summary["tests"]["other"]
     assert (ship["verdict"], other["verdict"]) == ("UNKNOWN", "CLEAN")
-    assert {name: ship["below"][name] for name in ("topics", "queries", "pairs")} == dict.fromkeys(
+    assert {name: ship["doubts"][name] for name in ("topics", "queries", "pairs")} == dict.fromkeys(
         ("topics", "queries", "pairs"), 1
     )
     assert ship["fields"]["union"]["log"] == {"topics": 0, "queries": 0}
     assert "truerank judge new" in ship["settle"][0]
-    assert found.candidates.select("test", "query_text", "evidence").rows() == [
-        ("ship", "where is the sinking titanic", "words")
+    assert found.candidates.select("test", "query_text", "evidence", "standing").rows() == [
+        ("ship", "where is the sinking titanic", "words", "doubt")
     ]
-    assert found.above().is_empty()
+    assert found.leaking().is_empty()
     assert not fails(found)
     assert fails(found, "UNKNOWN")
-    assert "words, letters" in repr(found)
+    assert "UNKNOWN: ship" in repr(found) and "1 pair of 1 query is in doubt" in " ".join(repr(found).split())
     report = (tmp_path / f"audit-{mode}-0" / "report.html").read_text()
     assert "LEAK02" in report
-    assert "Pairs at or below 0.91 with all content words of the topic or nearly the same letters." in report
+    assert "Pairs in doubt: few content words" in report
 
 
-def test_alike_texts_with_a_contrast_are_listed_and_no_leaks(tmp_path: Path) -> None:
-    topics = {"1": "zinc lowers the weight of mice by 20 percent", "2": "zinc increases the bone density of old mice"}
-    log = ["zinc lowers the weight of mice by 30 percent", "zinc does not increase the bone density of old mice"]
-    (tmp_path / "log.tsv").write_text("".join(f"{at}\t{text}\n" for at, text in enumerate([*log, "tide tables"])))
-    found = leakage.audit([str(tmp_path / "log.tsv")], topics, **OPTIONS)
+def test_alike_texts_are_leaks_in_doubt_or_dismissed(tmp_path: Path) -> None:
+    topics = {
+        "1": "zinc lowers the weight of mice by 20 percent", "2": "zinc increases the bone density of old mice",
+        "3": "tide tables of northern harbours in winter", "4": "heron colony",
+    }  # fmt: skip
+    log = [
+        "zinc lowers the weight of mice by 30 percent", "zinc does not increase the bone density of old mice",
+        "winter harbours northern tide table", "colonies of herons", "bread",
+    ]  # fmt: skip
+    (tmp_path / "log.tsv").write_text("".join(f"{at}\t{text}\n" for at, text in enumerate(log)))
+    found = leakage.audit([str(tmp_path / "log.tsv")], topics, **OPTIONS, threshold=0.9)
+    pairs = found.candidates.select("topic_id", "query_text", "differs", "standing").rows()
+    assert pairs == [
+        ("1", log[0], "number", "doubt"), ("2", log[1], "negation", "dismissed"), ("3", log[2], "", "leak"),
+        ("4", log[3], "", "doubt"),
+    ]  # fmt: skip
     one = found.summary["tests"]["test"]
-    assert (one["verdict"], one["leaked_topics"]) == ("CLEAN", [])
-    assert (
-        "2 pairs above the threshold are listed as related and not as leaks: the texts differ in a number" in one["why"]
-    )
-    pairs = found.candidates.select("topic_id", "query_text", "evidence", "differs").rows()
-    assert pairs == [("1", log[0], "", "number"), ("2", log[1], "", "negation")]
-    assert found.candidates["similarity"].min() > 0.91
-    for also in ("nothing", "listed"):
-        cleaned = leakage.clean(found, tmp_path / "log.tsv", out=tmp_path / f"{also}.tsv", also=also)
-        assert (cleaned.removed, cleaned.left) == (0, {"different in what decides": 2})
-    rows = [{"query": text} for text in [*log, topics["1"]]]
-    assert leakage.guard(rows, topics, encoder="packaged").dataset == rows[:2]
+    assert (one["verdict"], one["leaked_topics"], one["doubts"]["pairs"], one["dismissed"]) == (
+        "CONTAMINATED", ["3"], 2, 1,
+    )  # fmt: skip
+    assert one["sentence"].startswith("1 of 4 queries (25%) matches a training query: 1 by ")
+    assert found.summary["sentence"] == " ".join([one["sentence"], *one["settle"]])
+    # What people judged is gone, and an audit of what is left is CLEAN.
+    cleaned = leakage.clean(found, tmp_path / "log.tsv", out=tmp_path / "clean.tsv")
+    assert (cleaned.removed, cleaned.left) == (3, {"different in what decides": 1})
+    again = leakage.audit([str(tmp_path / "clean.tsv")], topics, **OPTIONS, threshold=0.9).summary
+    assert again["verdicts"] == [{"subject": "test", "word": "CLEAN", "level": "good", "sentence": again["sentence"]}]
+    assert len(again["sentence"].split()) < 45
+    rows = [{"query": text} for text in log]
+    assert leakage.guard(rows, topics, encoder="packaged", threshold=0.9).dataset == [rows[1], rows[4]]
 
 
 def test_an_instruction_around_queries_hides_no_leak(tmp_path: Path) -> None:
@@ -515,10 +523,10 @@ def test_an_instruction_around_queries_hides_no_leak(tmp_path: Path) -> None:
     found = leakage.audit([str(tmp_path / "log.tsv")], [str(tmp_path / "test.tsv")], **OPTIONS)
     one = found.summary["tests"]["test"]
     assert (one["verdict"], one["leaked_topics"]) == ("CONTAMINATED", ["2"])
-    assert "begin or end with “search:”" in one["why"]
+    assert any("begin or end with “search:”" in note for note in one["notes"])
     assert found.summary["sources"]["log"]["carrier"] == ["search: "]
     # Both texts as they were read, so that a cleaning meets them.
-    pairs = found.above().select("query_text", "similarity", "type").sort("query_text").rows()
+    pairs = found.leaking().select("query_text", "similarity", "type").sort("query_text").rows()
     assert pairs == [(lines[10], 1.0, "identical"), (lines[9], 1.0, "identical")]
 
 
@@ -532,7 +540,7 @@ def test_an_instruction_around_topics_hides_no_leak(tmp_path: Path) -> None:
     found = leakage.audit([str(tmp_path / "log.tsv")], topics, **OPTIONS)
     one = found.summary["tests"]["test"]
     assert one["leaked_topics"] == ["harp"]
-    assert f"Queries that begin or end with “{around[:-3]}” were compared without it." in one["why"]
+    assert f"Queries that begin or end with “{around[:-3]}” were compared without it." in one["notes"]
 
 
 @pytest.mark.parametrize(
@@ -550,7 +558,10 @@ def test_ids_in_place_of_queries_are_not_clean(texts: list[str], verdict: str, t
     (tmp_path / "test.tsv").write_text("1\train forest loss\n2\thubble telescope achievements\n")
     found = leakage.audit([str(tmp_path / "log.tsv")], [str(tmp_path / "test.tsv")], **OPTIONS)
     one = found.summary["tests"]["test"]
-    assert (one["verdict"], f"such as “{texts[0]}”: these are ids" in one["why"]) == (verdict, verdict == "UNKNOWN")
+    assert (one["verdict"], f"such as “{texts[0]}”: these are ids" in one["sentence"]) == (
+        verdict,
+        verdict == "UNKNOWN",
+    )
 
 
 def test_texts_in_damaged_encodings_are_compared_mended(tmp_path: Path) -> None:
@@ -564,7 +575,7 @@ def test_texts_in_damaged_encodings_are_compared_mended(tmp_path: Path) -> None:
     (tmp_path / "test.tsv").write_text("".join(f"{number}\t{text}\n" for number, text in enumerate(texts)))
     found = leakage.audit([str(log)], [str(tmp_path / "test.tsv")], **OPTIONS)
     assert found.summary["tests"]["test"]["leaked_topics"] == ["0", "1"]
-    assert found.above()["similarity"].min() > 0.999
+    assert found.leaking()["similarity"].min() > 0.999
     cleaned = leakage.clean(found, str(log), out=tmp_path / "clean.jsonl")
     kept = [json.loads(line)["id"] for line in (tmp_path / "clean.jsonl").read_text().splitlines()]
     assert kept == ["a3", "a4"], cleaned
@@ -577,10 +588,8 @@ def test_the_same_text_that_the_encoder_cannot_read_is_said_to_be_the_same(tmp_p
     (tmp_path / "both.tsv").write_text(f"1\t{thai[0]}\n2\train forest loss\n")
     tests = [str(tmp_path / "thai.tsv"), str(tmp_path / "both.tsv")]
     found = leakage.audit([str(tmp_path / "log.tsv")], tests, **OPTIONS).summary["tests"]
-    assert "1 of 2 topics (50%) have the same text as a training query." in found["thai"]["why"].replace(
-        "queries", "topics"
-    )
-    assert "or the same text as a training query where the encoder cannot read it (1)." in found["both"]["why"]
+    assert found["thai"]["sentence"] == "1 of 2 queries (50%) matches a training query: 1 by the same text."
+    assert found["both"]["sentence"].endswith("1 by a similarity above 0.91 and 1 by the same text.")
 
 
 def test_a_topic_inside_a_longer_query_is_not_clean(tmp_path: Path) -> None:
@@ -591,8 +600,10 @@ def test_a_topic_inside_a_longer_query_is_not_clean(tmp_path: Path) -> None:
     (tmp_path / "test.tsv").write_text(f"1\t{text}\n2\train forest loss\n")
     found = leakage.audit([str(tmp_path / "log.tsv")], [str(tmp_path / "test.tsv")], **OPTIONS)
     one = found.summary["tests"]["test"]
-    assert (one["verdict"], one["below"]["pairs"]) == ("UNKNOWN", 1)
-    assert "whole topic inside a longer query" in one["why"]
+    assert (one["verdict"], one["doubts"]["pairs"]) == ("UNKNOWN", 1)
+    assert found.candidates["evidence"].to_list() == ["inside"]
+    (row,) = [row for row in one["sensitivity"] if row["kind"] == "inside a longer query"]
+    assert row["planted"] == row["found"] > 0
 
 
 @pytest.mark.parametrize(("label", "verdict"), [("no leak", "CLEAN"), ("leak", "CONTAMINATED")])
@@ -601,7 +612,8 @@ def test_labels_settle_a_known_leak(label: str, verdict: str, tmp_path: Path) ->
     labels.write_text(f"topic_id,query_id,query_text,label\n1,1,where is the sinking titanic,{label}\n")
     found = titanic(tmp_path, labels=(str(labels),))
     assert found.summary["tests"]["ship"]["verdict"] == verdict
-    assert found.summary["tests"]["ship"]["below"]["pairs"] == int(label == "leak")
+    assert found.summary["tests"]["ship"]["doubts"]["pairs"] == 0
+    assert found.candidates.filter(test="ship")["standing"].to_list() == ["leak" if label == "leak" else "dismissed"]
     assert found.folder is not None
     (run,) = json.loads((found.folder / "findings.sarif").read_text())["runs"]
     assert [one["ruleId"] for one in run["results"]] == ["LEAK01"] * (label == "leak")
@@ -610,7 +622,7 @@ def test_labels_settle_a_known_leak(label: str, verdict: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("counts", "silent", "verdict", "words"),
     [
-        (SourceCounts(read=10), 0, "CLEAN", "no evidence (the encoder, the same content words"),
+        (SourceCounts(read=10), 0, "CLEAN", "None of 1 query matches one of 10 training queries. Of planted"),
         (SourceCounts(read=10, skipped=2), 0, "UNKNOWN", "2 records of log could not be read"),
         (SourceCounts(read=10, empty=10), 0, "UNKNOWN", "log holds no query"),
         (SourceCounts(read=10), 1, "UNKNOWN", "1 query has no text"),
@@ -623,18 +635,17 @@ def test_nothing_found_is_not_clean_where_something_was_not_read(
         read=counts.read, distinct=0, distinct_estimated=False, empty=counts.empty, repaired=0, skipped=counts.skipped
     )
     topics = TopicSet(name="t", topics=(Topic("1", "x"),), counts=SourceCounts(), fields=("title",))
-    none = pl.DataFrame(schema=CANDIDATE_SCHEMA)
-    known = TestEvidence(none, none, checked(order=(10, 10)), silent=silent)
+    known = TestEvidence(pl.DataFrame(schema=CANDIDATE_SCHEMA), checked(order=(10, 10)), 0.91, silent=silent)
     found = summarise_test(topics, known, {"log": count}, prefilter=None, fields=("title",))
     assert found["verdict"] == verdict
-    assert words in found["why"]
+    assert words in found["sentence"]
     assert found["fields"] == {
         "title": {"log": {"topics": 0, "queries": 0}}, "union": {"log": {"topics": 0, "queries": 0}},
     }  # fmt: skip
 
 
 def test_neighbours_of_a_topic(few_titles: leakage.AuditResult) -> None:
-    topic = few_titles.above()["topic_id"][0]
+    topic = few_titles.leaking()["topic_id"][0]
     table = neighbours_table(few_titles, topic)
     similarity = [row[3] for row in table.rows]
     assert len(table.rows) == 10
@@ -663,6 +674,6 @@ def test_real_log_against_sentence_transformers(tmp_path: Path) -> None:
     ids = list(first.values())
     sure = {(topics.topics[row].topic_id, ids[column]) for row, column in np.argwhere(similarity > 0.7005)}
     possible = {(topics.topics[row].topic_id, ids[column]) for row, column in np.argwhere(similarity > 0.6995)}
-    found = set(result.above().select("topic_id", "query_id").iter_rows())
+    found = set(result.leaking().select("topic_id", "query_id").iter_rows())
     assert len(sure) > 5
     assert sure <= found <= possible

@@ -163,7 +163,6 @@ def test_what_people_said_counts(tmp_path: Path) -> None:
     assert ids() == ("d1", "d2")
     assert "d1\tpositive-relevant\tlog\ted1\tjudged a leak\t2" in (tmp_path / "c.jsonl.removed.tsv").read_text()
     assert ids(basis="labels-only") == ("d1",)
-    assert ids(basis="either") == ("d0", "d1", "d2")
     with pytest.raises(InputError, match="labels-only needs labels"):
         leakage.clean(found(), remove="docs", docs=docs, out=tmp_path / "c.jsonl", basis="labels-only")
 
@@ -195,7 +194,6 @@ def test_nothing_is_written_on_bad_input(tmp_path: Path, capsys: pytest.CaptureF
         (["--docs", str(tmp_path / "none.jsonl")], "it holds none of the leaking documents of reefs"),
         (["--docs", str(docs), "--kinds", "pair"], "'pair' is a leak of queries"),
         (["--docs", str(docs), "--kinds", "pairs"], "--kinds: there is no kind of leak 'pairs'. choose from pair, qu"),
-        (["--docs", str(docs), "--threshold", "0.8"], "no similarity"),
         (["--docs", str(docs), "--match", "id"], "by the audit alone"),
         (["--docs", str(docs), "--run", str(run)], "runs without judgments"),
         (

@@ -45,35 +45,11 @@ def test_each_leaking_query_stands_in_its_line(inputs: list[Input]) -> None:
     assert found(review(audit, inputs)) == [("LEAK01", "log.tsv", 3)]
 
 
-def test_pairs_below_the_threshold_are_warnings(inputs: list[Input]) -> None:
+def test_pairs_in_doubt_are_warnings(inputs: list[Input]) -> None:
     audit = leakage_example.audit(ROWS)
-    frame = audit.candidates.with_columns(
-        evidence=pl.when(pl.col("similarity") > 0.91).then(pl.lit("encoder")).otherwise(pl.lit("words"))
-    )
-    assert found(review(replace(audit, candidates=frame), inputs)) == [
-        ("LEAK01", "log.tsv", 3),
-        ("LEAK02", "log.tsv", 5),
-    ]
-
-
-def test_what_labels_decide_is_no_longer_a_question(inputs: list[Input]) -> None:
-    rows = [
-        *ROWS,
-        ("robust", "1", "title", "log", "q8", "other", 0.92),
-        ("robust", "3", "title", "log", "q1", "", 0.905),
-    ]
-    audit = leakage_example.audit(rows)
-    frame = audit.candidates.with_columns(
-        evidence=pl.when(pl.col("similarity") > 0.91).then(pl.lit("encoder")).otherwise(pl.lit("words"))
-    )
-    judged = pl.DataFrame(
-        [("robust", "1", "log", "q8", False), ("robust", "2", "log", "q9", True), ("robust", "3", "log", "q1", False)],
-        schema=["test", "topic_id", "source", "query_id", "judged"], orient="row",
-    )  # fmt: skip
-    assert found(review(replace(audit, candidates=frame, judged=judged), inputs)) == [
-        ("LEAK01", "log.tsv", 3),
-        ("LEAK01", "log.tsv", 5),
-    ]
+    frame = audit.candidates.with_columns(standing=pl.col("standing").replace("", "doubt"))
+    pairs = found(review(replace(audit, candidates=frame), inputs))
+    assert pairs == [("LEAK01", "log.tsv", 3), ("LEAK02", "log.tsv", 5)]
 
 
 def test_with_a_baseline_only_what_is_new_is_listed(inputs: list[Input], tmp_path: Path) -> None:

@@ -54,7 +54,9 @@ def paper_counts(result):
         field: {label: {"topics": t, "queries": q} for label, (t, q) in zip(labels, counts, strict=True)}
         for field, counts in PAPER.items()
     }
-    return one_test(result, fields=fields, topics=250, why="181 of 250 topics (72%) have a training query above it.")
+    return one_test(
+        result, fields=fields, topics=250, sentence="181 of 250 topics (72%) have a training query above it."
+    )
 
 
 def test_table_1_reads_as_in_the_paper(result):
@@ -80,9 +82,9 @@ def test_the_verdict_comes_first_with_its_reason_and_meaning(result):
         for part in (
             "robust04 CONTAMINATED",
             "181 of 250 topics (72%) have a training query above it.",
-            "3,960 distinct training queries lie above 0.91.",
+            "3,960 distinct training queries leak.",
             "has probably seen queries of this test set",
-            "Topics (T) with training queries (Q)",
+            "Topics (T) that match a training query (Q)",
         )
     ]
     assert places == sorted(places)
@@ -103,6 +105,7 @@ def test_every_pair_is_in_the_page(result, page):
         "query_id",
         "similarity",
         "type",
+        "standing",
         "evidence",
         "differs",
     ]
@@ -149,7 +152,7 @@ def test_extras_are_shown(result):
     shown = replace(changed(result, baseline=baseline), calibration=calibration)
     provenance = {"seed": 7, "inputs": [{"name": "orcas", "sha256": "ab12"}]}
     text = text_of(page := render(shown, provenance))
-    assert "Pairs above the threshold since the baseline." in text and "lakes04 12 1 11 7 0" in text
+    assert "Leaking pairs since the baseline." in text and "lakes04 12 1 11 7 0" in text
     assert "name sha256 orcas ab12" in text
     assert repr(calibration).splitlines()[0] in text.replace("&#x27;", "'")
     assert f"n = {int(np.max(calibration.n))} labels -->" in page

@@ -19,7 +19,7 @@ from truerank.audits.leakage.documents.audit import with_documents
 from truerank.audits.leakage.documents.texts import TestTexts, TrainingSource
 from truerank.audits.leakage.encoders import Models, WordVectors, same_stems
 from truerank.audits.leakage.estimate import TestEvidence, summarise_test
-from truerank.audits.leakage.kinds import DocumentOptions
+from truerank.audits.leakage.kinds import DocumentOptions, spoken_verdicts
 from truerank.audits.leakage.options import AuditOptions, Redaction, opened_labels
 from truerank.audits.leakage.proposals import (
     DistinctQueries,
@@ -40,8 +40,8 @@ from truerank.audits.leakage.results import (
     PrefilterRecall,
     Sensitivity,
     TestSummary,
-    held_for_leaks,
     load_audit,
+    standing_of,
 )
 from truerank.audits.leakage.sensitivity import check
 from truerank.core.plain import plain
@@ -61,11 +61,11 @@ from truerank.sources import (
 )
 from truerank.sources.inputs import input_of, pinned, shown_source
 from truerank.sources.runs import trained_on
-from truerank.text.contrasts import contrast
+from truerank.text.contrasts import changed_place, contrast
 from truerank.text.normalising import normalise
 from truerank.text.reformulation import propose_types
 from truerank.text.rewordings import REWORDED
-from truerank.text.wording import EVIDENCE, LETTERS, WORDS
+from truerank.text.wording import EVIDENCE, core, key
 from truerank.text.words import content_words, words
 from truerank.vectors.encoders import Encoder, WordsOnly
 from truerank.vectors.encoders.speed import ChosenWay, processor_name
@@ -98,34 +98,33 @@ def summarise(
     """The result of an audit; `encoder` is in full precision and proposes the reformulation types, where they are
     wanted (`typed`). `unread` are the topics (test set, id) with a text that it cannot read.
     """
-    pairs = _with_evidence(proposed.pairs, options)
-    above_floor = pl.col("similarity") > pl.lit(options.lowest, pl.Float32)
-    candidates = pairs.filter(above_floor | (pl.col("evidence") != ""))
+    pairs = _with_evidence(proposed, options, encoder)
+    judged = pairs.with_columns(judged=pl.lit(None, pl.Boolean)) if judgments is None else annotate(pairs, judgments)
+    said = pl.when(pl.col("judged")).then(pl.lit("leak"))
+    judged = judged.with_columns(
+        standing=said.when(~pl.col("judged") & (pl.col("standing") != ""))
+        .then(pl.lit("dismissed"))
+        .otherwise("standing")
+    )
+    listed = (pl.col("similarity") > pl.lit(options.lowest, pl.Float32)) | (pl.col("standing") != "")
+    candidates = judged.filter(listed)
     untyped = candidates.with_columns(type=None, title_type=None)
     candidates = with_types(candidates, tests, encoder) if typed else untyped
-    judged = None if judgments is None else annotate(pairs, judgments)
-    above = held_for_leaks(options.threshold)
-    similar = pl.col("similarity") > pl.lit(options.threshold, pl.Float32)
-    unsettled = (pairs if judged is None else judged.filter(pl.col("judged").fill_null(value=True))).filter(
-        ~above & (pl.col("evidence") != "")
-    )
     prefilter = _recall(proposed, topic_texts(tests, options.fields), options)
     nothing = Sensitivity(kinds=[], other_topics={})
     spoken = {test.name: topic_texts([test], options.fields) for test in tests}
     known = {
         test.name: TestEvidence(
-            candidates.filter(above, test=test.name),
-            unsettled.filter(test=test.name),
+            candidates.filter(test=test.name),
             checked.get(test.name, nothing),
-            None if judged is None else _confirmed(judged.filter(test=test.name), options.threshold),
+            options.threshold,
             len({topic.topic_id for topic in test.topics} - {text.topic_id for text in spoken[test.name]}),
             encoder.name in (options.calibrated_for, WordsOnly.name),
             sum(name == test.name for name, _ in unread),
             proposed.common,
-            _judged_below(judged, test.name, options.threshold),
-            candidates.filter(pl.col("differs") != "", similar, test=test.name).height,
             encoder.name != WordsOnly.name,
             len({text.topic_id for text in spoken[test.name] if len(words(text.text)) > REWORDED}),
+            judgments is not None,
         )
         for test in tests
     }
@@ -134,17 +133,16 @@ def summarise(
         fields = tuple(name for name in (*options.fields, "variant") if name in test.fields)
         return summarise_test(test, evidence, proposed.counts, prefilter=prefilter, fields=fields)
 
-    without = {name: replace(one, above=one.above.clear(), below=one.below.clear()) for name, one in known.items()}
-    leaks = candidates.filter(above)
-    if judged is not None:
-        leaks = judged.filter(pl.col("judged").fill_null(pl.lit(value=True) & above)).drop("judged")
-    cells = cells_of(
-        (leaks, unsettled),
-        list(proposed.counts),
-        {name: len({text.topic_id for text in texts}) for name, texts in spoken.items()},
-        [test.name for test in tests if summarised(test, without[test.name])["verdict"] == "CLEAN"],
-    )
+    found = {test.name: summarised(test, known[test.name]) for test in tests}
+    without = {name: replace(one, pairs=one.pairs.clear()) for name, one in known.items()}
+    clean = [test.name for test in tests if summarised(test, without[test.name])["verdict"] == "CLEAN"]
+    looked_for = {name: one["looked_for"] for name, one in found.items()}
+    cells = cells_of(candidates, list(proposed.counts), looked_for, clean)
+    spoken = spoken_verdicts(found)
     summary = AuditSummary(
+        verdict=spoken["verdict"],
+        sentence=spoken["sentence"],
+        verdicts=spoken["verdicts"],
         threshold=options.threshold,
         floor=options.lowest,
         calibrated_for=options.calibrated_for,
@@ -153,13 +151,14 @@ def summarise(
         mode=options.mode,
         top_k=options.k,
         sources=proposed.counts,
-        tests={test.name: summarised(test, known[test.name]) for test in tests},
+        tests=found,
         cells=cells.to_dicts(),
         prefilter=prefilter,
     )
     if screens := {name: asdict(one.screen) for name, one in proposed.found.items() if one.screen is not None}:
         summary["first_pass"] = screens
-    if judgments is not None and judged is not None:
+    if judgments is not None:
+        above = (pl.col("similarity") > pl.lit(options.threshold, pl.Float32)) & (pl.col("differs") == "")
         counts = (int(judged.filter(above)["judged"].eq_missing(answer).sum()) for answer in _ANSWERS)
         confirmed, others, unjudged = counts
         summary["labels"] = {
@@ -170,50 +169,77 @@ def summarise(
         scope = scope_notes({test.name: [topic.topic_id for topic in test.topics] for test in tests}, judgments)
         summary["labels"] |= {"test_sets": " ".join(scope)} if scope else {}
     neighbours = proposed.pairs.filter(pl.col("rank") <= options.k).select(list(NEIGHBOUR_SCHEMA))
-    decided = None
-    if judged is not None:
-        answered = judged.filter(pl.col("judged").is_not_null())
-        decided = answered.select("test", "topic_id", "source", "query_id", "judged").unique(maintain_order=True)
-    return AuditResult(summary, candidates.select(list(CANDIDATE_SCHEMA)), neighbours, judged=decided)
+    answered = judged.filter(pl.col("judged").is_not_null())
+    decided = answered.select("test", "topic_id", "source", "query_id", "judged").unique(maintain_order=True)
+    shown_pairs = candidates.select(list(CANDIDATE_SCHEMA))
+    return AuditResult(summary, shown_pairs, neighbours, judged=None if judgments is None else decided)
 
 
 _ANSWERS: Final = (True, False, None)
 
 
-def _with_evidence(pairs: pl.DataFrame, options: AuditOptions) -> pl.DataFrame:
-    """Pairs with the columns `evidence` and `differs` in the place of `probed`; what differs outweighs a cosine."""
+#: The cosine from which on the encoder takes two words for one, and how many further words make a place in the same
+#: words a slot.
+_ONE_WORD: Final = 0.8
+_FEWEST_FILLERS: Final = 2
+
+
+def _with_evidence(proposed: Proposed, options: AuditOptions, encoder: Encoder) -> pl.DataFrame:
+    """Pairs with the columns `evidence`, `differs` and `standing` in the place of `probed`."""
+    pairs = proposed.pairs
+    above = pl.col("similarity") > pl.lit(options.threshold, pl.Float32)
     listed = (pl.col("similarity") > pl.lit(options.lowest, pl.Float32)) | (pl.col("probed") > 0)
     texts = pairs.filter(listed).select("topic_text", "compared").unique(maintain_order=True)
-    differs = pl.Series("differs", [contrast(*pair) for pair in texts.iter_rows()], pl.String)
-    found = pairs.join(texts.with_columns(differs), on=texts.columns, how="left", maintain_order="left")
+    decided = {pair: contrast(*pair) for pair in texts.iter_rows()}
+    if encoder.name != WordsOnly.name:
+        open_ = pairs.filter(above & (pl.col("probed") == 0)).select("topic_text", "compared").unique()
+        decided |= dict.fromkeys(
+            _of_templates(
+                [pair for pair in open_.sort(open_.columns).iter_rows() if not decided[pair]], proposed, encoder
+            ),
+            "template",
+        )
+    columns = {
+        "differs": pl.Series([decided[pair] for pair in texts.iter_rows()], dtype=pl.String),
+        "content": pl.Series([len(set(core(text).keys)) for text in texts["topic_text"]], dtype=pl.Int32),
+    }
+    found = pairs.join(texts.with_columns(**columns), on=texts.columns, how="left", maintain_order="left")
     pairs = found.with_columns(pl.when(listed).then("differs").fill_null(""))
-    proposed = (
-        held_for_leaks(options.threshold) & ~pl.col("unread"),
-        pl.col("probed") == WORDS,
-        (pl.col("probed") == LETTERS) & (pl.col("differs") == ""),
+    names = [
+        pl.when(by).then(pl.lit(name))
+        for name, by in [(EVIDENCE[0], above & ~pl.col("unread"))]
+        + [(name, pl.col("probed") == what) for what, name in enumerate(EVIDENCE) if what]
+    ]
+    pairs = pairs.with_columns(pl.concat_str(names, separator="+", ignore_nulls=True).alias("evidence"))
+    return pairs.with_columns(standing=standing_of(options.threshold, pl.col("content"))).drop(
+        "probed", "unread", "content"
     )
-    names = [pl.when(by).then(pl.lit(name)) for name, by in zip(EVIDENCE, proposed, strict=True)]
-    return pairs.with_columns(pl.concat_str(names, separator="+", ignore_nulls=True).alias("evidence")).drop(
-        "probed", "unread"
-    )
 
 
-def _confirmed(judged: pl.DataFrame, threshold: float) -> tuple[set[str], set[str]]:
-    """Topics with a confirmed leak, and topics with a pair above the threshold that nobody judged."""
-    above = held_for_leaks(threshold)
-    sure = judged.filter("judged")["topic_id"].unique()
-    open_ = judged.filter(above & pl.col("judged").is_null())["topic_id"].unique()
-    return set(sure), set(open_)
+def _of_templates(pairs: Sequence[tuple[str, str]], proposed: Proposed, encoder: Encoder) -> Iterator[tuple[str, str]]:
+    """Pairs that differ in one rare word, to the encoder another one, in whose place near texts have others again.
 
-
-def _judged_below(judged: pl.DataFrame | None, test: str, threshold: float) -> tuple[int, int]:
-    """Of the pairs at or below the threshold that words or letters propose: the leaks, and those judged to be none."""
-    if judged is None:
-        return 0, 0
-    listed = pl.col("evidence").is_in(["words", "letters", "words+letters"])
-    below = ~held_for_leaks(threshold)
-    answers = judged.filter(below & listed, test=test)["judged"].drop_nulls()
-    return int(answers.sum()), int((~answers).sum())
+    "Colic in goats" is not "colic in sheep" where there is "colic in llamas", too.
+    """
+    places = {pair: place for pair in pairs if (place := changed_place(*pair)) and max(map(len, place)) == 1}
+    changed = {pair: (one[0].form, other[0].form) for pair, (one, other) in places.items()}
+    similar = WordVectors(encoder, {word for pair in changed.values() for word in pair})
+    near: dict[str, list[str]] = {}
+    topics = {topic for topic, _ in changed}
+    rows = proposed.pairs.select("topic_text", "compared").unique(maintain_order=True).iter_rows()
+    for topic, text in rows:
+        if topic in topics:
+            near.setdefault(topic, []).append(text)
+    for (topic, text), (one, other) in changed.items():
+        if max(map(proposed.holders, (one, other))) > proposed.rare or similar([one], [other])[0, 0] >= _ONE_WORD:
+            continue
+        fillers = {
+            key(place[1][0].form)
+            for again in near[topic]
+            if (place := changed_place(topic, again)) and max(map(len, place)) == 1 and place[0][0].form == one
+        }
+        if len(fillers - {key(other)}) >= _FEWEST_FILLERS:
+            yield topic, text
 
 
 def _recall(proposed: Proposed, texts: Sequence[TopicText], options: AuditOptions) -> PrefilterRecall | None:
@@ -304,7 +330,7 @@ PACKAGES: Final = (
     "PyStemmer",
 )
 #: What proposes a pair that only a judgment names.
-_JUDGED: Final = 3
+_JUDGED: Final = len(EVIDENCE)
 #: Fields of `AuditOptions` that change where pairs are found, or what is made of them, but not which are found.
 _NOT_OF_THE_PAIRS: Final = ("engine", "topic", "baseline")
 
@@ -325,8 +351,9 @@ def audit(
     """Finds the training queries that are near-duplicates of test topics.
 
     Every training query is compared with every text of every topic; pairs whose cosine similarity is above the
-    threshold are candidates, and so are pairs with the same content words or nearly the same letters. Each test set
-    gets a verdict: CONTAMINATED, UNKNOWN or CLEAN. A run that was killed continues when it is started again.
+    threshold are leaks, and so are pairs with the same content words; short and otherwise uncertain pairs are in doubt.
+    Each test set gets a verdict: CONTAMINATED (a leak), UNKNOWN (a doubt, or something unseen) or CLEAN. A run that was
+    killed continues when it is started again.
 
     Args:
         train: training queries, a path, irds:ID or hf:ORG/NAME[@REVISION]; repeat in the order of the cumulative
@@ -528,7 +555,9 @@ class PreparedAudit:
         if self.judgments is not None and self.models.encoder.name == WordsOnly.name:
             plan = replace(plan, probe=_JudgedProbe.of(plan.probe, self.judgments, self.texts))
         key = open_key(redaction.redact_key) if redaction.redact else b""
-        proposed = propose(self.sources, self.texts, plan, Job(folder, open_engine(options.engine), progress, key))
+        proposed = propose(
+            self.sources, self.texts, plan, Job(folder, open_engine(options.engine), progress, key), held
+        )
         read: list[bool] = np.any(plan.topic_vectors(), axis=1).tolist()
         summarised = partial(
             summarise,

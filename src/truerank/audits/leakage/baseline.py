@@ -87,7 +87,7 @@ def since_baseline(result: AuditResult, baseline: AuditResult | str | Path) -> N
         InputError: the folder holds no audit, or the two cannot be compared because of their redaction.
     """
     before = opened_audit(baseline)
-    now_above, before_above = _keyed(result.above()), _keyed(before.above())
+    now_above, before_above = _keyed(result.leaking()), _keyed(before.leaking())
     marks = [{key_mark(text) for text in pairs["key"]} for pairs in (now_above, before_above)]
     if all(marks) and marks[0] != marks[1]:
         fault = "the two audits were redacted with different keys"

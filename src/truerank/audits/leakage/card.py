@@ -25,13 +25,13 @@ def leakage_card(result: AuditResult) -> str:
     )
     if summary["encoder"] == WordsOnly.name:
         rule = ": texts were compared by their words and letters only, without an encoder."
-    columns = heads("test_set, verdict, topics:,d, leaked_topics:,d, leaking_queries:,d, pairs_below:,d")
+    columns = heads("test_set, verdict, topics:,d, leaked_topics:,d, leaking_queries:,d, pairs_in_doubt:,d")
     rows = []
     for name, test in tests.items():
         union = list(test["fields"].get("union", {}).values())
         queries = union[-1]["queries"] if union else 0
         rows.append(
-            (name, test["verdict"], test["topics"], len(test["leaked_topics"]), queries, test["below"]["pairs"])
+            (name, test["verdict"], test["topics"], len(test["leaked_topics"]), queries, test["doubts"]["pairs"])
         )
     read = tuple(
         (name, one["read"], one["distinct"], one["skipped"], one.get("fingerprint", "")[:19])
@@ -47,14 +47,13 @@ def leakage_card(result: AuditResult) -> str:
         rule,
         Table("", columns, tuple(rows)),
         *([by_kind] if kinds else []),
-        *(f"**{escape_markdown(name)}**: {escape_markdown(test['why'])}" for name, test in tests.items()),
+        *(f"**{escape_markdown(name)}**: {escape_markdown(test['sentence'])}" for name, test in tests.items()),
         Table("Training queries compared", heads("source, read:,d, distinct:,d, skipped:,d, content"), read),
         *map(escape_markdown, columns_read(summary["sources"])),
         *(_folded(f"Leaked topics of {escape_markdown(name)}", test["leaked_topics"]) for name, test in tests.items()),
-        "CONTAMINATED: at least one training query is a candidate leak above the threshold (where pairs were judged: "
-        "a confirmed one). CLEAN: everything was read, no evidence (encoder, same content words, nearly the same "
-        "letters) found a pair that was not judged away, and planted changes of these texts were found at the rates "
-        "given. UNKNOWN: anything else.",
+        "CONTAMINATED: at least one training text matches (the same text, above the threshold, the same four content "
+        "words, shared shingles, or confirmed by people). CLEAN: everything was read, no pair matches or is in doubt, "
+        "and planted changes were found. UNKNOWN: anything else.",
     )
 
 

@@ -23,21 +23,20 @@ CELLS: Final[dict[str, Any]] = frame_schema(
 
 
 def cells_of(
-    pairs: tuple[pl.DataFrame, pl.DataFrame], sources: Sequence[str], looked_for: Mapping[str, int],
-    clean: Collection[str],
-) -> pl.DataFrame:  # fmt: skip
+    pairs: pl.DataFrame, sources: Sequence[str], looked_for: Mapping[str, int], clean: Collection[str]
+) -> pl.DataFrame:
     """The cells of queries in training queries, columns as in `CELLS`.
 
     Args:
-        pairs: the leaks and the doubts of an audit, columns as in `results.CANDIDATE_SCHEMA`.
+        pairs: the candidates of an audit, columns as in `results.CANDIDATE_SCHEMA`.
         sources: the training sources.
         looked_for: by test set, the topics that were compared.
         clean: test sets of which nothing but a pair would speak against CLEAN.
     """
     by_cell = ["source", "test"]
-    leaks, doubts = pairs
+    leaks = pairs.filter(standing="leak")
     counts = leaks.group_by(by_cell).agg(leaked=pl.col("topic_id").n_unique(), texts=pl.col("query_text").n_unique())
-    doubtful = doubts.join(leaks, on=[*by_cell, "topic_id"], how="anti")
+    doubtful = pairs.filter(standing="doubt").join(leaks, on=[*by_cell, "topic_id"], how="anti")
     every = pl.DataFrame(list(product(sources, looked_for)), {"source": pl.String, "test": pl.String}, orient="row")
     found = every.join(counts, on=by_cell, how="left", maintain_order="left").join(
         doubtful.group_by(by_cell).agg(doubtful=pl.col("topic_id").n_unique()), on=by_cell, how="left",

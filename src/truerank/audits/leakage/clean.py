@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Annotated, Final, Literal, NamedTuple
-
-import numpy as np
+from typing import IO, Final, Literal, NamedTuple
 
 from truerank.audits.leakage.filters import BREAKS, Record, SourceForm, Target, form_of, rewrite, written
 from truerank.audits.leakage.kinds import check_kinds
@@ -19,7 +17,7 @@ from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments
 from truerank.judging.ratings import label_inputs
-from truerank.options import Labels, Names, Options, Range
+from truerank.options import Labels, Names, Options
 from truerank.records import Input
 from truerank.sources import QuerySource, SourceSpec, open_queries, parse
 from truerank.sources.compressed import checked_file
@@ -29,17 +27,16 @@ from truerank.text.normalising import mended, normalise
 from truerank.work.artifacts import as_written, hash_file
 from truerank.work.runs import run as started
 
-Basis = Literal["labels-first", "labels-only", "either"]
+Basis = Literal["labels-first", "labels-only"]
 Match = Literal["text", "id"]
 
 BASES: Final[dict[str, str]] = {
-    "labels-first": "what was judged follows the judgment, the rest the threshold",
+    "labels-first": "what was judged follows the judgment, the rest the audit",
     "labels-only": "only what was judged a leak",
-    "either": "what was judged a leak, and everything above the threshold",
 }
 #: Why a query stays that the audit lists.
 JUDGED: Final = "judged no leak"
-BELOW: Final = "at or below the threshold"
+BELOW: Final = "listed for calibration"
 NOT_JUDGED: Final = "judged by nobody"
 RELATED: Final = "different in what decides"
 _REMOVED: Final = ("query_id", "text", "test", "topic_id", "field", "similarity", "type", "why", "line")
@@ -84,7 +81,7 @@ class TrainCleaning(Cleaning):
         removed_queries: distinct queries (normalised texts) among them; of examples, the leaking texts that they hold.
         topics: for each test set, the topics whose leaking queries were removed.
         not_found: leaking queries of the audit that this source does not hold.
-        threshold: above it an unjudged candidate is a leak; None for examples, and where an earlier cleaning decided.
+        threshold: that of the audit; None for examples, and where an earlier cleaning decided.
         basis: how labels and threshold were combined.
         judged: number of judged pairs that were given.
         left: queries that the audit lists and that stay, by the reason.
@@ -113,23 +110,18 @@ class LeakRules(Options):
     """Which pairs count as leaks.
 
     Attributes:
-        threshold: above it an unjudged candidate is a leak; by default the audit's threshold.
-        basis: labels-first follows the judgment of what was judged, and the threshold for the rest; labels-only takes
-            only what was judged a leak; either takes what was judged a leak, and everything above the threshold.
+        basis: labels-first follows the judgment of what was judged, and takes the leaks and doubts of the audit beside
+            it; labels-only takes only what was judged a leak.
         match: text compares the texts of queries; id, for files that name queries by id only (`triples.tsv#1`, the
             column of the id), takes the ids that an earlier cleaning of the queries removed.
         kinds: of training examples, the kinds of leak that count; by default pair, query-query, positive-relevant and
             negative-relevant.
-        also: listed takes every other pair that the audit lists, too, those at or below the threshold that have the
-            same words or nearly the same letters; but none that was judged no leak.
         strict: treat bytes that are not UTF-8 as an error.
     """
 
-    threshold: Annotated[float | None, Range(at_least=-1, below=1)] = None
     basis: Basis = "labels-first"
     match: Match = "text"
     kinds: Names = ()
-    also: Literal["nothing", "listed"] = "nothing"
     strict: bool = False
 
     def __post_init__(self) -> None:
@@ -155,7 +147,7 @@ def clean_train(
     source = open_queries(spec, strict=rules.strict)
     leaks = leaking_texts(audit, opened_labels(judged), rules)
     removed_file = out.with_name(f"{out.name}.removed.tsv")
-    given = {"remove": "train", "rules": replace(rules, threshold=leaks.threshold), "votes": judged.votes}
+    given = {"remove": "train", "rules": rules, "votes": judged.votes}
     with started("leakage clean", label_inputs(judged), given, out, file=True) as job:
         with written(out) as target, written(removed_file) as listed:
             swept = _swept(source, form, (target, listed), leaks, rules.strict)
@@ -220,35 +212,23 @@ def open_audit(candidates: AuditResult | str | Path, kinds: Sequence[str] = ()) 
     return audit
 
 
-def leaking_pairs(
-    audit: AuditResult, judgments: Judgments | None, threshold: float | None, basis: Basis, *, listed: bool = False
-) -> Iterator[LeakPair]:
-    """The pairs that count as leaks."""
+def leaking_pairs(audit: AuditResult, judgments: Judgments | None, basis: Basis) -> Iterator[LeakPair]:
+    """The pairs that count as leaks: leaks and doubts of the audit that nobody judged to be none, and judged leaks."""
     if basis == "labels-only" and judgments is None:
         raise OptionError("basis", "labels-only needs labels", "give `labels`, or choose another")
-    threshold, floor = audit.summary["threshold"] if threshold is None else threshold, audit.summary["floor"]
-    if threshold < floor and basis != "labels-only":
-        raise InputError(
-            f"the audit kept candidates above {floor:g} only",
-            f"run it again with --floor {threshold:g}",
-            where=audit.folder,
-        )
     seen: set[tuple[str, str]] = set()
     columns = ("test", "topic_id", "field", "source", "query_id", "query_text", "similarity", "type", "evidence")
-    for test, topic, field, source, query, raw, similarity, kind, evidence, differs in audit.candidates.select(
-        *columns, "differs"
+    for test, topic, field, source, query, raw, similarity, kind, evidence, standing in audit.candidates.select(
+        *columns, "standing"
     ).iter_rows():
         pair = None if judgments is None else judgments.find(topic, raw, query, test)
         judged = None if pair is None else pair.leak
         if pair is not None:
             seen.add((topic, pair.text))
-        above = bool(np.float32(similarity) > np.float32(threshold)) and not differs
         if judged is True:
             why = "judged a leak"
-        elif above and (basis == "either" or (basis == "labels-first" and judged is None)):
-            why = f"similarity above {threshold:g}"
-        elif listed and judged is None and not differs:
-            why = f"listed by the audit ({evidence})"
+        elif judged is None and basis != "labels-only" and standing in ("leak", "doubt"):
+            why = f"{standing} by {evidence.replace('+', ', ') or 'the same text or a label'}"
         else:
             continue
         yield LeakPair(test, topic, field, source, query, mended(raw), similarity, kind or "", why)
@@ -280,15 +260,14 @@ def leaking_texts(given: AuditResult | str | Path, judgments: Judgments | None, 
     if rules.match == "id":
         return _removed_before(given)
     audit = open_audit(given, rules.kinds)
-    threshold = audit.summary["threshold"] if rules.threshold is None else rules.threshold
     by_key: defaultdict[str, list[LeakPair]] = defaultdict(list)
-    for leak in leaking_pairs(audit, judgments, threshold, rules.basis, listed=rules.also == "listed"):
+    for leak in leaking_pairs(audit, judgments, rules.basis):
         by_key[leak.text].append(leak)
     for leaks in by_key.values():
         leaks.sort(key=lambda leak: (not leak.why.startswith("judged"), -(leak.similarity or 0.0)))
     left = _left(audit, judgments, by_key.keys(), rules.basis)
     count = 0 if judgments is None else len(judgments.pairs)
-    return LeakingTexts(dict(by_key), threshold, audit_input(audit), count, audit, left)
+    return LeakingTexts(dict(by_key), audit.summary["threshold"], audit_input(audit), count, audit, left)
 
 
 def _left(audit: AuditResult, judgments: Judgments | None, gone: Collection[str], basis: Basis) -> Mapping[str, int]:
@@ -296,11 +275,12 @@ def _left(audit: AuditResult, judgments: Judgments | None, gone: Collection[str]
     reasons = (NOT_JUDGED if basis == "labels-only" else BELOW, RELATED, JUDGED)
     # A text in several pairs stays for the weakest reason.
     known: dict[str, int] = {}
-    columns = ("test", "topic_id", "query_id", "query_text", "differs")
-    for test, topic, query, raw, differs in audit.candidates.select(columns).iter_rows():
+    columns = ("test", "topic_id", "query_id", "query_text", "standing", "differs")
+    for test, topic, query, raw, standing, differs in audit.candidates.select(columns).iter_rows():
         if (text := mended(raw)) not in gone:
             pair = None if judgments is None else judgments.find(topic, raw, query, test)
-            reason = 2 if pair is not None and pair.leak is False else int(bool(differs))
+            no_leak = standing == "dismissed" and not differs
+            reason = 2 if no_leak or (pair is not None and pair.leak is False) else int(standing == "dismissed")
             known[text] = min(known.get(text, reason), reason)
     counts = {reasons[at]: sum(reason == at for reason in known.values()) for at in (2, 1, 0)}
     return {reason: count for reason, count in counts.items() if count}
@@ -310,9 +290,7 @@ def what_stays(left: Mapping[str, int]) -> Iterator[str]:
     """What a cleaning left of the list of its audit, and why, in a sentence."""
     if left:
         named = ", ".join(f"{count:,d} {reason}" for reason, count in left.items())
-        remedy = " --also listed removes what nobody has judged." if left.keys() - {JUDGED, RELATED} else ""
-        again = "An audit of what is left lists them again."
-        yield f"Of the queries that the audit lists, these stay: {named}. {again}{remedy}"
+        yield f"Of the queries that the audit lists, these stay: {named}."
 
 
 def audit_input(audit: AuditResult) -> Input:

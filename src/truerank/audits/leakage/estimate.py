@@ -10,7 +10,7 @@ import polars as pl
 
 from truerank.audits.leakage.options import FIELDS
 from truerank.audits.leakage.results import (
-    BelowCount,
+    DoubtCount,
     FieldCount,
     KindFound,
     PrefilterRecall,
@@ -24,24 +24,22 @@ from truerank.overlaps.meaning import UnreadShare
 from truerank.sources import TopicSet
 from truerank.text.normalising import normalise
 from truerank.text.printable import counted, listed
-from truerank.text.rewordings import CLAIMS, KINDS, REWORDED, SEEN_KINDS, UNPLANTED
+from truerank.text.rewordings import CLAIMS, REWORDED, SEEN_KINDS, UNPLANTED
 from truerank.vectors.encoders.model_folder import INSTALL
 
 #: The share of the plants of a kind that must be found before the kind counts as seen.
 _ENOUGH: Final = 0.95
 #: Plants of a kind that it takes to say that the audit sees it.
 _FEWEST_TO_SAY: Final = 20
-#: What pairs have in common that words or letters propose.
-_WORDED: Final = "the same content words, the whole topic inside a longer query, or nearly the same letters"
 
 
 def count_fields(
-    above: pl.DataFrame, sources: Sequence[str], fields: Sequence[str]
+    pairs: pl.DataFrame, sources: Sequence[str], fields: Sequence[str]
 ) -> dict[str, dict[str, FieldCount]]:
     """Topics with a candidate and distinct candidate queries, by field and cumulative source."""
-    texts = above["query_text"].unique()
+    texts = pairs["query_text"].unique()
     normal = pl.DataFrame({"query_text": texts, "query": [normalise(text) for text in texts]})
-    pairs = above.join(normal, on="query_text", how="left").select("field", "topic_id", "source", "query")
+    named = pairs.join(normal, on="query_text", how="left").select("field", "topic_id", "source", "query")
     names = [name for name in FIELDS if name in fields]
     return {
         name: {
@@ -49,7 +47,7 @@ def count_fields(
             for place, label in enumerate(cumulative_labels(sources))
             for some in [part.filter(pl.col("source").is_in(sources[: place + 1]))]
         }
-        for name, part in [*((name, pairs.filter(field=name)) for name in names), ("union", pairs)]
+        for name, part in [*((name, named.filter(field=name)) for name in names), ("union", named)]
     }
 
 
@@ -62,28 +60,28 @@ def cumulative_labels(sources: Sequence[str]) -> list[str]:
 class TestEvidence:
     """What an audit knows of one test set.
 
-    `below` are pairs that words or letters propose and nobody judged away, `judged` counts the leaks and the others
-    among those that were judged. `confirmed` are topics with a confirmed leak and topics with an unjudged candidate,
-    where labels were given; `silent` topics have no text to compare, `unread` ones a text that the encoder cannot read.
-    Of `long` topics, the first words were reworded. From the share `common` of training texts on, a word is a common
-    one. `related` counts the pairs above the threshold whose texts differ in what decides. `encoded` says whether there
+    `pairs` are its candidates with their `standing` and, where labels were given (`labelled`), `judged`. `silent`
+    topics have no text to compare, `unread` ones a text that the encoder cannot read. Of `long` topics, the first words
+    were reworded. From the share `common` of training texts on, a word is a common one. `encoded` says whether there
     was an encoder at all.
     """
 
     __test__ = False
 
-    above: pl.DataFrame
-    below: pl.DataFrame
+    pairs: pl.DataFrame
     sensitivity: Sensitivity
-    confirmed: tuple[set[str], set[str]] | None = None
+    threshold: float
     silent: int = 0
     calibrated: bool = True
     unread: int = 0
     common: float = 1.0
-    judged: tuple[int, int] = (0, 0)
-    related: int = 0
     encoded: bool = True
     long: int = 0
+    labelled: bool = False
+
+    def of(self, standing: str) -> pl.DataFrame:
+        """The pairs that are leaks, doubts or dismissed."""
+        return self.pairs.filter(standing=standing)
 
 
 def summarise_test(
@@ -94,35 +92,30 @@ def summarise_test(
     prefilter: PrefilterRecall | None,
     fields: Sequence[str],
 ) -> TestSummary:
-    leaked = set(known.above["topic_id"].unique())
-    if known.confirmed is not None:
-        leaked = known.confirmed[0] | (leaked & known.confirmed[1])
+    leaks, in_doubt = known.of("leak"), known.of("doubt")
+    leaked = set(leaks["topic_id"].unique())
     sources = list(counts)
     by_field = {
-        field: list(by_source.values())[-1] for field, by_source in count_fields(known.below, sources, fields).items()
+        field: list(by_source.values())[-1] for field, by_source in count_fields(in_doubt, sources, fields).items()
     }
-    weak = int((known.below["shared"] >= known.common).sum())
-    topics, queries = by_field["union"]["topics"], by_field["union"]["queries"]
-    below = BelowCount(topics=topics, queries=queries, pairs=known.below.height, common=weak, fields=by_field)
-    if any(known.judged):
-        below["judged"] = list(known.judged)
-    reasons = _Reasons(test, known, below, counts)
-    if leaked:
-        verdict, why, settle = reasons.contaminated(leaked)
-    else:
-        verdict, why, settle = reasons.without_leak(prefilter)
+    union = by_field["union"]
+    weak = int((in_doubt["shared"] >= known.common).sum())
+    doubts = DoubtCount(**union, pairs=in_doubt.height, common=weak, fields=by_field)
+    reasons = _Reasons(test, known, doubts, counts)
+    verdict, sentence, settle = reasons.contaminated(leaked) if leaked else reasons.without_leak()
     return TestSummary(
         topics=len(test.topics),
         looked_for=len(test.topics) - known.silent if any(count["read"] for count in counts.values()) else 0,
         noun=test.noun,
         verdict=verdict,
-        why=" ".join([why, *_wrong(below), *reasons.silence()]),
-        evidence=list(_evidence(below, known.sensitivity["kinds"])),
+        sentence=sentence,
         settle=settle,
+        notes=[*reasons.notes(prefilter)],
         unread=known.unread,
         leaked_topics=[topic.topic_id for topic in test.topics if topic.topic_id in leaked],
-        below=below,
-        fields=count_fields(known.above, list(counts), fields),
+        doubts=doubts,
+        dismissed=known.of("dismissed").height,
+        fields=count_fields(leaks, sources, fields),
         sensitivity=known.sensitivity["kinds"],
         other_topics=known.sensitivity["other_topics"],
     )
@@ -132,66 +125,89 @@ def summarise_test(
 class _Reasons:
     test: TopicSet
     known: TestEvidence
-    below: BelowCount
+    doubts: DoubtCount
     counts: Mapping[str, SourceCount]
 
     def contaminated(self, leaked: set[str]) -> tuple[VerdictWord, str, list[str]]:
-        """CONTAMINATED: the reason, and what settles or mends it."""
-        topics, basis = len(self.test.topics), "a training query above the threshold"
-        settle = ["Judge the pairs ('truerank judge new') and give the labels with --labels."]
-        read = self.known.above.filter(pl.col("evidence").str.contains("encoder"))["topic_id"].n_unique()
-        if same := self.known.above["topic_id"].n_unique() - read:
-            text = "the same text as a training query"
-            basis = f"{basis}, or {text} where the encoder cannot read it ({same})" if read else text
-        if self.known.confirmed is not None:
-            sure = len(self.known.confirmed[0])
-            basis = f"a leak ({sure} confirmed by labels, {len(leaked) - sure} with candidates that nobody has judged)"
-            settle = settle if len(leaked) > sure else []
-        settle.append("Remove the leaks with 'truerank leakage clean' and audit what is left.")
-        return (
-            "CONTAMINATED",
-            f"{len(leaked)} of {topics} {self.test.noun} ({len(leaked) / topics:.0%}) have {basis}.",
-            settle,
+        """CONTAMINATED: what was found and what that rests on, and what settles it."""
+        of, left = len(self.test.topics) - self.known.silent, set(leaked)
+        judged = pl.col("judged").fill_null(value=False) if self.known.labelled else pl.lit(value=False)
+        encoder = pl.col("evidence").str.contains("encoder")
+        grounds = []
+        for ground, pairs in (
+            ("confirmed by people", judged),
+            (f"by a similarity above {self.known.threshold:g}", encoder),
+            ("by the same text", pl.col("similarity") > pl.lit(self.known.threshold, pl.Float32)),
+            ("by the same words", pl.lit(value=True)),
+        ):
+            topics = left & set(self.known.of("leak").filter(pairs)["topic_id"])
+            left -= topics
+            grounds += [f"{len(topics):,d} {ground}"] if topics else []
+        verb = "matches" if len(leaked) == 1 else "match"
+        sentence = (
+            f"{len(leaked):,d} of {counted(of, _one(self.test.noun), self.test.noun)} ({len(leaked) / of:.0%}) {verb} "
+            f"a training query: {listed(grounds)}."
         )
+        settle = "Remove these queries with 'truerank leakage clean'"
+        if not grounds[0].endswith("people") or len(grounds) > 1:
+            settle += ", or let people confirm the pairs first ('truerank judge new')"
+        return "CONTAMINATED", sentence, [f"{settle}."]
 
-    def without_leak(self, prefilter: PrefilterRecall | None) -> tuple[VerdictWord, str, list[str]]:
-        """CLEAN or UNKNOWN: the reason, and what would settle it."""
-        gaps, settle = list(self._unread()), []
+    def without_leak(self) -> tuple[VerdictWord, str, list[str]]:
+        """CLEAN or UNKNOWN: what was found and what that rests on, and what settles it."""
+        of, read = len(self.test.topics) - self.known.silent, sum(count["read"] for count in self.counts.values())
+        queries = counted(read, "training query", "training queries")
+        none = f"None of {counted(of, _one(self.test.noun), self.test.noun)} matches one of {queries}"
+        gaps = list(self._gaps())
         if gaps:
-            settle.append("Mend or replace what was not read or compared, and run the audit again.")
-        if self.below["pairs"]:
-            pairs, topics = self.below["pairs"], self.below["topics"]
-            gaps.append(
-                f"{pairs} {'pair' if pairs == 1 else 'pairs'} of {topics} {'topic' if topics == 1 else 'topics'} at or "
-                f"below it {'has' if pairs == 1 else 'have'} {_WORDED}, and "
-                f"nobody has judged {'it' if pairs == 1 else 'them'}{_of_common_words(self.below)}"
-            )
-            settle.append(
-                "Judge these pairs ('truerank judge new' with this audit's folder as --items), and audit again with "
-                "the labels ('--labels')."
-            )
-        unseen = [
-            found for found in self.known.sensitivity["kinds"] if found["kind"] in SEEN_KINDS and not _seen(found)
-        ]
-        if unseen:
-            named = "; ".join(f"{found['kind']} ({_rate(found)})" for found in unseen)
-            gaps.append(f"the audit would not find enough of these planted rewordings of the topics: {named}")
-            settle.append("Calibrate a lower threshold ('truerank leakage calibrate') or choose another encoder.")
-        if not any(found["planted"] for found in self.known.sensitivity["kinds"]):
-            gaps.append("no rewording of the topics could be planted, so what the audit can see is unknown")
-        nothing = "Nothing above the threshold"
-        if self.known.confirmed is not None:
-            nothing = "No candidate above the threshold that was not judged away"
-        if gaps:
-            return "UNKNOWN", f"{nothing}, but {'; '.join(gaps)}.", settle
-        return "CLEAN", " ".join(self._clean(prefilter)), []
+            settle = "; ".join(dict.fromkeys(remedy for _, remedy in gaps if remedy))
+            why = "; ".join(gap for gap, _ in gaps)
+            return "UNKNOWN", f"{none} for certain, but {why}.", [f"{settle}."] if settle else []
+        judged = self.known.pairs.filter(judged=False).height if self.known.labelled else 0
+        away = f"; people judged {counted(judged, 'pair')} to be none" if judged else ""
+        seen, blind, few = kinds_seen(self.known.sensitivity["kinds"])
+        rest = f"fewer of {len(blind)}" + (f", and too few could be planted of {len(few)}" if few else "")
+        sight = (
+            f"Of planted changes {_ENOUGH:.0%} or more were found of {counted(len(seen), 'kind')}, {rest}; "
+            "translation and free paraphrase were not tried."
+        )
+        return "CLEAN", f"{none}{away}. {sight}", []
 
-    def silence(self) -> Iterator[str]:
-        """What was left out of the comparison, what decided otherwise, and what the encoder was not asked about."""
-        if count := self.known.related:
-            pairs = "pair above the threshold is" if count == 1 else "pairs above the threshold are"
-            what = "the texts differ in a number, an opposite, a negation, a direction or a name"
-            yield f"{count:,d} {pairs} listed as related and not as leaks: {what}."
+    def _gaps(self) -> Iterator[tuple[str, str]]:
+        """Why nothing found is not the same as clean, and what settles it."""
+        for gap in self._unread():
+            yield gap, "Mend or replace what was not read, and audit again"
+        if pairs := self.doubts["pairs"]:
+            topics = counted(self.doubts["topics"], _one(self.test.noun), self.test.noun)
+            yield (
+                f"{counted(pairs, 'pair')} of {topics} {'is' if pairs == 1 else 'are'} in doubt",
+                "Judge them ('truerank judge new', then audit with --labels), or remove them with 'truerank leakage "
+                "clean'",
+            )
+        kinds = self.known.sensitivity["kinds"]
+        if unseen := [row for row in kinds if row["kind"] in SEEN_KINDS and not _seen(row)]:
+            shares = listed([f"{row['kind']} ({_rate(row)})" for row in unseen])
+            yield (
+                f"too few of these planted changes were found: {shares}",
+                "Calibrate a lower threshold ('truerank leakage calibrate') or choose another encoder",
+            )
+        if not any(row["planted"] for row in kinds):
+            yield "no changed copy of them could be planted, so what the audit sees is unknown", ""
+
+    def notes(self, prefilter: PrefilterRecall | None) -> Iterator[str]:
+        """What else there is to know: what was dismissed, left out of the comparison, or not asked of the encoder."""
+        dismissed = self.known.of("dismissed")
+        if (
+            decided := dismissed.filter(pl.col("differs") != "")["differs"]
+            .value_counts(sort=True)
+            .sort("differs")
+            .rows()
+        ):
+            named = listed([f"{what} {count:,d}" for what, count in decided])
+            yield f"Dismissed, since the texts differ in what decides: {counted(dismissed.height, 'pair')} ({named})."
+        if common := self.doubts.get("common", 0):
+            yield f"Of the pairs in doubt, {common:,d} share only words that at least 1% of the training texts hold."
+        yield from self._wrong()
         carriers = [(f"Training queries of {name}", count.get("carrier")) for name, count in self.counts.items()]
         for texts, around in ((self.test.noun.capitalize(), self.test.carrier), *carriers):
             if around:
@@ -205,52 +221,8 @@ class _Reasons:
         if (count := self.known.long) and self.known.sensitivity["kinds"]:
             longer = f"1 {_one(self.test.noun)} is" if count == 1 else f"{count:,d} {self.test.noun} are"
             yield f"{longer} longer than {REWORDED} words: rewordings were planted among the first {REWORDED}."
-
-    def _unread(self) -> Iterator[str]:
-        for name, count in self.counts.items():
-            if count["skipped"]:
-                yield f"{count['skipped']} records of {name} could not be read"
-        for name, count in self.counts.items():
-            if count["read"] == count["empty"] and "query=" in count.get("roles", "query="):
-                yield f"{name} holds no query"
-        for name, count in self.counts.items():
-            if like := count.get("ids"):
-                yield (
-                    f"most texts of {name} are one word with digits, such as “{like}”: these are ids, not queries (is "
-                    "it another file, or another column?)"
-                )
-        if self.known.silent:
-            silent = (
-                f"1 {_one(self.test.noun)} has"
-                if self.known.silent == 1
-                else f"{self.known.silent} {self.test.noun} have"
-            )
-            yield f"{silent} no text in the fields compared"
-
-    def _clean(self, prefilter: PrefilterRecall | None) -> Iterator[str]:
-        judged = " that was not judged away" if self.known.confirmed is not None else ""
-        yield (
-            "Every training query was read, and no evidence (the encoder, the same content words, a whole topic inside "
-            f"a longer query, nearly the same letters) found a pair{judged}."
-        )
-        seen, blind, few = kinds_seen(self.known.sensitivity["kinds"])
-        yield (
-            f"Of planted rewordings of these topics, the audit found at least {_ENOUGH:.0%} of these kinds: "
-            f"{claimed(seen)}. {NOTHING_CLAIMED}"
-        )
-        if few:
-            yield f"Too few of these kinds could be planted to say more than what was found: {_shares(few)}."
-        if blind:
-            yield f"It is partly or wholly blind to these: {_shares(blind)}."
-        none = [
-            kind
-            for kind in KINDS
-            if not any(row["planted"] for row in self.known.sensitivity["kinds"] if row["kind"] == kind)
-        ]
-        if none:
-            yield f"These topics allow no rewording of these kinds: {', '.join(none)}."
         if not self.known.calibrated:
-            yield "The threshold is not calibrated for this encoder; what is claimed rests on these rewordings."
+            yield "The threshold is not calibrated for this encoder; what is claimed rests on the planted changes."
         if prefilter is not None:
             recall = "no pair shows how many were missed"
             if prefilter["true_pairs"]:
@@ -258,6 +230,35 @@ class _Reasons:
                     f"recall {prefilter['recall']:.3f}, 95% interval {prefilter['low']:.3f} to {prefilter['high']:.3f}"
                 )
             yield f"Texts that share few trigrams with a topic were not encoded ({recall})."
+
+    def _wrong(self) -> Iterator[str]:
+        """How many of the pairs in doubt are no leaks, by those at or below the threshold that people judged."""
+        if not (self.known.labelled and self.doubts["pairs"]):
+            return
+        below = pl.col("similarity") <= pl.lit(self.known.threshold, pl.Float32)
+        answers = self.known.pairs.filter(below & (pl.col("evidence") != ""))["judged"].drop_nulls()
+        if others := int((~answers).sum()):
+            wrong = proportion(others, len(answers))
+            yield (
+                f"Of {counted(len(answers), 'such pair')} that people judged, {others:,d} "
+                f"{'is' if others == 1 else 'are'} no leak: expect {wrong.low:.0%} to {wrong.high:.0%} among the "
+                "rest if they were drawn at random."
+            )
+
+    def _unread(self) -> Iterator[str]:
+        for name, count in self.counts.items():
+            if count["skipped"]:
+                yield f"{count['skipped']} records of {name} could not be read"
+            if count["read"] == count["empty"]:
+                yield f"{name} holds no query"
+            if like := count.get("ids"):
+                yield (
+                    f"most texts of {name} are one word with digits, such as “{like}”: these are ids, not queries (is "
+                    "it another file, or another column?)"
+                )
+        if silent := self.known.silent:
+            has = f"1 {_one(self.test.noun)} has" if silent == 1 else f"{silent} {self.test.noun} have"
+            yield f"{has} no text in the fields compared"
 
 
 def kinds_seen(
@@ -309,24 +310,6 @@ def _one(noun: str) -> str:
     return f"{noun[:-3]}y" if noun.endswith("ies") else noun.removesuffix("s")
 
 
-def _of_common_words(below: BelowCount) -> str:
-    """How many of the pairs are weak evidence."""
-    common = below.get("common", 0)
-    share = "shares" if common == 1 else "share"
-    return f" ({common:,d} of them {share} only words that at least 1% of the training texts hold)" if common else ""
-
-
-def _wrong(below: BelowCount) -> Iterator[str]:
-    """How many of such pairs are not leaks, by those that people judged."""
-    leaks, others = below.get("judged", [0, 0])
-    if below["pairs"] and leaks + others:
-        wrong, verb = proportion(others, leaks + others), "is" if others == 1 else "are"
-        yield (
-            f"Of the {leaks + others:,d} such pairs that were judged, {others:,d} {verb} no leak: expect a share of "
-            f"{wrong.low:.0%} to {wrong.high:.0%} among the rest if they were drawn at random."
-        )
-
-
 #: What stands beside the kinds that were planted.
 NOTHING_CLAIMED: Final = f"Nothing was planted of {UNPLANTED}, and nothing is claimed of them."
 
@@ -336,31 +319,9 @@ def claimed(kinds: Sequence[str], claims: Mapping[str, str] = CLAIMS) -> str:
     return "; ".join(f"{kind} ({claim})" for kind, claim in claims.items() if kind in kinds) or "none"
 
 
-def _shares(kinds: Mapping[str, Sequence[KindFound]]) -> str:
-    return "; ".join(f"{kind} ({', '.join(map(_rate, rows))})" for kind, rows in kinds.items())
-
-
 def _seen(found: KindFound) -> bool:
     return found["share"] is None or found["share"] >= _ENOUGH
 
 
 def _rate(found: KindFound) -> str:
     return f"{found['found']} of {found['planted']} by {found['field']}"
-
-
-def _evidence(below: BelowCount, kinds: Sequence[KindFound]) -> Iterator[str]:
-    if below["pairs"]:
-        yield (
-            f"Other pairs not judged away with {_WORDED}: "
-            f"{below['pairs']}, of {below['topics']} topic{'' if below['topics'] == 1 else 's'}"
-            f"{_of_common_words(below)}."
-        )
-        yield from _wrong(below)
-    seen, blind, few = kinds_seen(kinds)
-    planted = sum(found["planted"] for found in kinds)
-    if planted:
-        yield (
-            f"Of {planted:,d} planted rewordings, at least {_ENOUGH:.0%} were found in every field for: "
-            f"{', '.join(seen) or 'no kind'}; not for: {', '.join(blind) or 'none'}"
-            + (f"; too few to say: {', '.join(few)}." if few else ".")
-        )

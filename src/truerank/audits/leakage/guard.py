@@ -23,7 +23,7 @@ from truerank.audits.leakage.documents.clean import LeakingExamples, leaking_exa
 from truerank.audits.leakage.encoders import Models
 from truerank.audits.leakage.options import AuditOptions, opened_labels
 from truerank.audits.leakage.proposals import topic_texts
-from truerank.audits.leakage.results import AuditResult, opened_audit
+from truerank.audits.leakage.results import UNDECIDED, UNDECIDED_ORDER, AuditResult, opened_audit
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.options import Encoding, Flag, Labels, command
@@ -32,7 +32,7 @@ from truerank.records import TopicText
 from truerank.sources.columns import Roles, roles_of, texts_of
 from truerank.text.contrasts import contrast
 from truerank.text.normalising import mended, normalise
-from truerank.text.wording import EVIDENCE, WORDS, WordingProbe
+from truerank.text.wording import EVIDENCE, WordingProbe
 from truerank.vectors.encoders import Encoder, Vectors
 
 _BATCH: Final = 1024
@@ -185,7 +185,7 @@ def guard(
         raise OptionError("test", "neither a test set nor an audit", "give one of them")
     if audit is not None and options != AuditOptions():
         fault = "with an audit, these options have no use"
-        raise OptionError("options", fault, "give rules=LeakRules(…) for its threshold and kinds")
+        raise OptionError("options", fault, "give rules=LeakRules(…) for its kinds")
     evidence = _TestQueries.of(test, options, encoding) if audit is None else _Audited.of(audit, rules, judged)
     watch = LeakageGuard(evidence, columns)
     if hasattr(dataset, "select_columns") and hasattr(dataset, "select"):
@@ -281,9 +281,10 @@ class _TestQueries:
         pairs: dict[tuple[int, int], list[str]] = {(row, number): [EVIDENCE[0]] for row, number in
                                                    zip(rows, numbers, strict=True)}  # fmt: skip
         for row, number, what in self.probe(distinct):
-            pairs.setdefault((row, number), []).append(EVIDENCE[1 if what == WORDS else 2])
+            pairs.setdefault((row, number), []).append(EVIDENCE[what])
         pairs = {(row, number): by for (row, number), by in pairs.items()
-                 if not contrast(normalise(self.texts[number].text), distinct[row])}  # fmt: skip
+                 if contrast(normalise(self.texts[number].text), distinct[row])
+                 in (UNDECIDED_ORDER if EVIDENCE[1] in by else UNDECIDED)}  # fmt: skip
         by_text: dict[str, list[tuple[int, float, str]]] = {}
         for (row, number), evidence in sorted(pairs.items()):
             one = (number, float(similarities[row, number]), "+".join(evidence))

@@ -8,8 +8,17 @@ from typing import Annotated, Any, Final, Literal
 
 import polars as pl
 
-from truerank.audits.leakage.results import AuditResult, AuditSummary, KindFound, VerdictWord
+from truerank.audits.leakage.results import (
+    AuditResult,
+    AuditSummary,
+    KindFound,
+    SpokenVerdicts,
+    TestSummary,
+    VerdictWord,
+)
+from truerank.core.plain import picked
 from truerank.core.rules import Rule, rules_of
+from truerank.core.verdict import ORDER, Verdict
 from truerank.errors import OptionError
 from truerank.judging.labels import Judgments
 from truerank.options import Flag, Names, Options, Range, Source
@@ -142,6 +151,17 @@ class KindVerdict:
         return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
 
 
+def spoken_verdicts(tests: Mapping[str, TestSummary]) -> SpokenVerdicts:
+    """The verdicts of test sets as `summary.json` has them."""
+    shown = [
+        Verdict(one["verdict"], " ".join([one["sentence"], *one["settle"]]), subject=name)
+        for name, one in tests.items()
+    ]
+    worst = max(shown, key=lambda verdict: ORDER.index(verdict.level))
+    verdicts = [picked(one, "subject, word, level, sentence") for one in shown]
+    return {"verdict": worst.word, "sentence": worst.sentence, "verdicts": verdicts}
+
+
 def with_kinds(
     summary: AuditSummary,
     kinds: Mapping[str, Sequence[KindVerdict]],
@@ -161,7 +181,7 @@ def with_kinds(
     counted = records.group_by("test", "source", "kind").agg(pl.col("examples").sum()).rows()
     lines = {(source, test, kind): number for test, source, kind, number in counted}
     for name, found in kinds.items():
-        parts = [("", tests[name]["verdict"], tests[name]["why"])] if tests[name]["looked_for"] else []
+        parts = [("", tests[name]["verdict"], tests[name]["sentence"])] if tests[name]["looked_for"] else []
         parts += [
             (f"{kind_named(one.kind).title}: ", one.verdict, one.why)
             for one in found
@@ -173,7 +193,7 @@ def with_kinds(
             *tests[name]["settle"],
             *(line for one in found if one.verdict == word and one.of for line in one.settle),
         ]
-        verdict = {"verdict": word, "why": why, "settle": list(dict.fromkeys(settle))}
+        verdict = {"verdict": word, "sentence": why, "settle": list(dict.fromkeys(settle))}
         tests[name] = {**tests[name], **verdict, "kinds": [one.json() for one in found]}  # type: ignore[typeddict-item]
         for source in sources:
             for one in (one for one in found if one.of):
@@ -190,7 +210,7 @@ def with_kinds(
         for cell in (*summary["cells"], *cells)
     ]
     read = {name: {**count, **sources.get(name, {})} for name, count in summary["sources"].items()}
-    return {**summary, "tests": tests, "cells": every, "sources": read}  # type: ignore[typeddict-item]
+    return {**summary, **spoken_verdicts(tests), "tests": tests, "cells": every, "sources": read}  # type: ignore[typeddict-item]
 
 
 def kinds_of(audit: AuditResult, test: str) -> tuple[KindVerdict, ...]:
@@ -220,7 +240,7 @@ def leaks_of(
     leaks = leaks if test is None else leaks.filter(test=test)
     columns = ("kind", "test", "topic_id", "doc_id", "training_text", "training_document", "example_id")
     said = [_said(row, judgments) for row in leaks.select(columns).iter_rows()]
-    counts = {"labels-first": (True, None), "labels-only": (True,), "either": (True, None, False)}[basis]
+    counts = (True,) if basis == "labels-only" else (True, None)
     kept = pl.Series([one in counts for one in said], dtype=pl.Boolean)
     judged = leaks.with_columns(judged=pl.Series(said, dtype=pl.Boolean).fill_null(value=False))
     return leaks, judged.filter(kept)

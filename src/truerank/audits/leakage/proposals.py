@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
@@ -30,6 +30,7 @@ _READ_SIZE = 1 << 16
 #: Texts of a source on which words are counted, and the share and number that makes a word a common one.
 _COUNTED = 1 << 14
 _COMMON = 0.01
+_RARE = 0.001
 _FEWEST_HOLDERS = 10
 #: The share of ids among the first texts of a source above which it does not hold queries.
 _IDS = 0.5
@@ -115,13 +116,23 @@ class Proposed:
 
     `pairs` has the columns of `NEIGHBOUR_SCHEMA`, `probed`, `unread` (the same text, which the encoder cannot read),
     and `compared` (the query without its carrier); from the share `common` of the sources' first texts on, a word that
-    they hold is a common one.
+    they hold is a common one, and up to `rare` of them one that is rare. `held` says how many hold a word.
     """
 
     pairs: pl.DataFrame
     counts: dict[str, SourceCount]
     found: dict[str, NeighbourPairs]
     common: float = _COMMON
+    held: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def rare(self) -> float:
+        """How many of the first texts hold a rare word at most."""
+        return max(_FEWEST_HOLDERS, _RARE * sum(min(count["read"], _COUNTED) for count in self.counts.values()))
+
+    def holders(self, word: str) -> int:
+        """How many of the first texts hold a word."""
+        return self.held.get(word, 0)
 
 
 def propose(
@@ -129,6 +140,7 @@ def propose(
     texts: Sequence[TopicText],
     plan: SearchPlan,
     job: Job,
+    held: Mapping[str, int],
 ) -> Proposed:
     """Searches every source for neighbours of every topic text."""
     counts: dict[str, SourceCount] = {}
@@ -154,7 +166,7 @@ def propose(
             counts[name] = {**counts[name], "carrier": [*carrier.before, *carrier.after]}
     pairs = _joined(texts, [source.name for source in sources], found)
     pairs, common = _with_shared(pairs, sources)
-    return Proposed(pairs, counts, found, common)
+    return Proposed(pairs, counts, found, common, held)
 
 
 def ids_among(texts: Sequence[str], topics: Sequence[str]) -> str | None:

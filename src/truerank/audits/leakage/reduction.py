@@ -107,11 +107,8 @@ def reduce_topics(
     name = _name(spec, found, test_set)
     topics = read_topics(spec)
     judgments = opened_labels(judged)
-    leaked = set(found.summary["tests"][name]["leaked_topics"])
-    listed = rules.also == "listed"
-    if judgments is not None or rules.threshold is not None or listed:
-        leaks = leaking_pairs(found, judgments, rules.threshold, rules.basis, listed=listed)
-        leaked = {leak.topic_id for leak in leaks if leak.test in ("", name)}
+    leaks = leaking_pairs(found, judgments, rules.basis)
+    leaked = {leak.topic_id for leak in leaks if leak.test in ("", name)}
     removed = tuple(topic.topic_id for topic in topics.topics if topic.topic_id in leaked)
     before, after = len(topics.topics), len(topics.topics) - len(removed)
     if not after:

@@ -17,6 +17,7 @@ from truerank.audits.leakage.calibration import Calibration
 from truerank.audits.leakage.card import leakage_card
 from truerank.audits.leakage.cells import CELLS, matrix_svg
 from truerank.audits.leakage.documents.report import document_sections, short_kinds_table
+from truerank.audits.leakage.estimate import NOTHING_CLAIMED, kinds_seen
 from truerank.audits.leakage.kinds import kind_named, kinds_of
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import (
@@ -45,6 +46,7 @@ from truerank.records import Input
 from truerank.sources import open_queries, parse
 from truerank.text.normalising import normalise
 from truerank.text.printable import counted, listed
+from truerank.text.rewordings import CLAIMS
 from truerank.text.wording import EVIDENCE
 from truerank.vectors.encoders.base import WordsOnly
 from truerank.work.runs import Run
@@ -52,7 +54,6 @@ from truerank.work.runs import Run
 _RULES: Final = rules_of("truerank.audits.leakage", Rule)
 #: Files that are read once more for the lines of what was found; larger ones are not part of a change.
 _LARGEST: Final = 16 << 20
-_TOPIC: Final = {"test": pl.String, "topic_id": pl.String}
 _KEY: Final = ("test", "topic_id", "source", "query_id")
 
 
@@ -65,7 +66,7 @@ def review(result: AuditResult, inputs: Sequence[Input]) -> str:
     pairs = (one for rule, rows in kinds for one in _shown(rule, rows.head(MOST_FINDINGS), places))
     unlisted = sum(max(len(rows) - MOST_FINDINGS, 0) for _, rows in kinds)
     unknown = (
-        Finding(_RULES["unknown-verdict"], f"{name}: {about['why']}", places.get(("test", name), name), 0, name)
+        Finding(_RULES["unknown-verdict"], f"{name}: {about['sentence']}", places.get(("test", name), name), 0, name)
         for name, about in result.summary["tests"].items()
         if about["verdict"] == "UNKNOWN"
     )
@@ -73,18 +74,9 @@ def review(result: AuditResult, inputs: Sequence[Input]) -> str:
 
 
 def _pairs(result: AuditResult, baseline: str | None) -> tuple[tuple[str, pl.DataFrame], ...]:
-    """The pairs of each rule, one row for each training query and topic, without those that labels call no leak."""
-    above = result.above() if baseline is None else since_baseline(result, baseline).new
-    leaked = [(test, topic) for test, about in result.summary["tests"].items() for topic in about["leaked_topics"]]
-    topics = pl.DataFrame(leaked, schema=_TOPIC, orient="row")
-    certain = above.join(topics, on=list(_TOPIC), how="semi", maintain_order="left")
-    below = result.candidates.join(result.above(), on=_KEY, how="anti", maintain_order="left")
-    possible = below.filter(pl.col("evidence") != "").sort("shared", nulls_last=True, maintain_order=True)
-    if result.judged is not None:
-        leaks, others = (result.judged.filter(judged=answer) for answer in (True, False))
-        confirmed = below.join(leaks, on=_KEY, how="semi", maintain_order="left")
-        certain = pl.concat([certain.join(others, on=_KEY, how="anti", maintain_order="left"), confirmed])
-        possible = possible.join(result.judged, on=_KEY, how="anti", maintain_order="left")
+    """The pairs of each rule, one row for each training query and topic."""
+    certain = result.leaking() if baseline is None else since_baseline(result, baseline).new
+    possible = result.candidates.filter(standing="doubt").sort("shared", nulls_last=True, maintain_order=True)
     return tuple(
         (rule, rows.unique(_KEY, keep="first", maintain_order=True))
         for rule, rows in (("leaked-topic", certain), ("possible-leak", possible))
@@ -134,9 +126,8 @@ _FIELDS: Final = {
     "variant": "Variants",
     "union": "Union",
 }
-#: Signs of a line in a terminal, and columns of one table there.
+#: Signs of a line in a terminal.
 _WIDTH: Final = 100
-_COLUMNS: Final = 4
 
 
 def sensitivity_parts(summary: AuditSummary) -> Iterator[Part]:
@@ -147,10 +138,11 @@ def sensitivity_parts(summary: AuditSummary) -> Iterator[Part]:
     yield Prose(
         (
             "Rewordings of these topics were planted and compared with the same encoder, threshold and evidence; they "
-            "are written nowhere. Found: any evidence proposes the plant for its topic. Pairs with the "
-            "same words are not compared by letters.",
+            "are written nowhere. Found: the plant would be a leak or in doubt. Pairs with the same words are not "
+            f"compared by letters. {NOTHING_CLAIMED}",
         )
     )
+    yield from kind_tables(summary)
     yield from tables
     yield Table(
         "The converse: topic texts for which the audit would propose another topic of the same test set.",
@@ -166,25 +158,23 @@ def sensitivity_parts(summary: AuditSummary) -> Iterator[Part]:
 _BY: Final = Column.numbers(",d", *(name.capitalize() for name in EVIDENCE), above=("By",))
 
 
-def short_sensitivity_tables(summary: AuditSummary) -> list[Table]:
-    """What was found of what was planted, for a terminal: few tables with columns of several test sets."""
-    groups = {
-        (name, _FIELDS[field]): {row["kind"]: row for row in test["sensitivity"] if row["field"] == field}
-        for name, test in summary["tests"].items()
-        for field in dict.fromkeys(row["field"] for row in test["sensitivity"])
-    }
-    tables = []
-    names = list(groups)
-    for part in (names[start : start + _COLUMNS] for start in range(0, len(names), _COLUMNS)):
-        kinds = dict.fromkeys(kind for group in part for kind, row in groups[group].items() if row["planted"])
-        rows = [
-            (kind, *(f"{row['found']}/{row['planted']}" if row and row["planted"] else "" for row in of_kind))
-            for kind in kinds
-            for of_kind in [[groups[group].get(kind) for group in part]]
-        ]
-        columns = (Column("Kind"), *(Column(field, (name,), "right") for name, field in part))
-        tables.append(Table("Planted rewordings of the topics: found / planted.", columns, tuple(rows)))
-    return tables
+def kind_tables(summary: AuditSummary) -> list[Table]:
+    """By test set, what was planted and found of each kind of change, and whether the verdict claims it."""
+    columns = heads("Kind, Planted:,d, Found:,d, Claimed")
+    found = []
+    for name, test in summary["tests"].items():
+        seen, blind, few = kinds_seen(test["sensitivity"])
+        rows = []
+        for kind, claim in CLAIMS.items():
+            of_kind = [row for row in test["sensitivity"] if row["kind"] == kind]
+            planted, hit = (sum(row[key] for row in of_kind) for key in ("planted", "found"))
+            said = (
+                "no: found too seldom" if kind in blind else "no: too few to say" if kind in few else "no: not planted"
+            )
+            rows.append((kind, planted, hit, claim if kind in seen else said))
+        if test["sensitivity"]:
+            found.append(Table(f"Planted changes of {name}, and what the verdict claims.", columns, tuple(rows)))
+    return found
 
 
 def _tables(summary: AuditSummary) -> list[Table]:
@@ -251,14 +241,14 @@ def prefilter_parts(recall: PrefilterRecall) -> Iterator[Part]:
         )
 
 
-_BELOW: Final = "words, letters"
+_BELOW: Final = "in doubt"
 #: Training queries that are listed of each text of a topic.
 _NEAREST: Final = 10
 _SHOWN: Final = ("test", "topic_id", "field", "source", "query_id", "query_text", "similarity")
 
 
 def counts_table(summary: AuditSummary, tests: Sequence[str] | None = None) -> Table:
-    """Topics and queries with a similarity above the threshold, by field and cumulative source."""
+    """Topics and queries that leak, by field and cumulative source."""
     chosen = {name: summary["tests"][name] for name in tests or summary["tests"]}
     groups: list[tuple[str, str, Mapping[str, FieldCount | None]]] = [
         (
@@ -270,7 +260,7 @@ def counts_table(summary: AuditSummary, tests: Sequence[str] | None = None) -> T
         for label in labels_of(test)
     ]
     lower: list[tuple[str, str, Mapping[str, FieldCount | None]]] = [
-        (name, _BELOW, {**test["below"]["fields"]}) for name, test in chosen.items() if test["below"]["pairs"]
+        (name, _BELOW, {**test["doubts"]["fields"]}) for name, test in chosen.items() if test["doubts"]["pairs"]
     ]
     groups = [group for name in chosen for group in (*groups, *lower) if group[0] == name]
     columns = [Column("Field")]
@@ -285,18 +275,9 @@ def counts_table(summary: AuditSummary, tests: Sequence[str] | None = None) -> T
             count = by_field.get(field)
             cells += (0, 0) if count is None else (count["topics"], count["queries"])
         rows.append(tuple(cells))
-    leak = f"whose similarity to a text of the topic is above {summary['threshold']:g}"
-    if not has_encoder(summary):
-        leak = "of the same text"
     return Table(
-        f"Topics (T) with training queries (Q) {leak}. Sources add up from left to right; the union counts a topic or "
-        "query once."
-        + (
-            f" {_BELOW.capitalize()}: other pairs not judged away with all content words of the topic or nearly the "
-            "same letters."
-            if lower
-            else ""
-        ),
+        "Topics (T) that match a training query (Q). Sources add up from left to right; the union counts a topic or "
+        f"query once.{f' {_BELOW.capitalize()}: pairs that people have to judge.' if lower else ''}",
         tuple(columns),
         tuple(rows),
         rules=(len(rows) - 1,) if "union" in present else (),
@@ -306,7 +287,7 @@ def counts_table(summary: AuditSummary, tests: Sequence[str] | None = None) -> T
 def since_table(baseline: Mapping[str, Any]) -> Table:
     """What is new, known and gone by test set, from `summary.json` under "baseline"."""
     return Table(
-        title="Pairs above the threshold since the baseline.",
+        title="Leaking pairs since the baseline.",
         columns=heads("test_set, new_pairs:,d, new_topics:,d, new_queries:,d, known_pairs:,d, gone:,d"),
         rows=tuple(
             (name, news["pairs"], len(news["topics"]), news["queries"], news["known"], news["gone"])
@@ -385,7 +366,7 @@ def _counts(result: AuditResult) -> Iterator[Part]:
         yield whole
     else:
         yield from (counts_table(summary, [name]) for name in tests)
-    above = result.above()
+    above = result.leaking()
     if above.height and (types := _types(above, tests)):
         yield types
 
@@ -397,7 +378,7 @@ def _types(above: pl.DataFrame, tests: Sequence[str]) -> Table | None:
     if not rows:
         return None
     return Table(
-        "Pairs above the threshold by proposed reformulation type. One query can pair with several texts of a topic.",
+        "Leaking pairs by proposed reformulation type. One query can pair with several texts of a topic.",
         (Column("Type"), *Column.numbers(",d", *tests)),
         tuple((type_.capitalize(), *(counted.get((test, type_), 0) for test in tests)) for type_ in rows),
     )
@@ -500,13 +481,15 @@ def _sources(summary: AuditSummary) -> Iterator[Part]:
 def _pair_parts(result: AuditResult) -> Iterator[Part]:
     summary, pairs = result.summary, result.candidates
     threshold, floor = summary["threshold"], summary["floor"]
-    outside = pl.col("similarity") <= pl.lit(min(threshold, floor), pl.Float32)
-    lower, pairs = pairs.filter(outside), pairs.filter(~outside)
-    if not lower.is_empty():
-        title = f"Pairs at or below {threshold:g} with all content words of the topic or nearly the same letters."
-        yield _pair_listing(lower.sort("shared", nulls_last=True, maintain_order=True), "words", title, "shared")
+    doubts, pairs = pairs.filter(standing="doubt"), pairs.filter(pl.col("standing") != "doubt")
+    if not doubts.is_empty():
+        title = (
+            "Pairs in doubt: few content words, nearly the same letters, a whole topic inside a longer query, or one "
+            "other number."
+        )
+        yield _pair_listing(doubts.sort("shared", nulls_last=True, maintain_order=True), "doubts", title, "shared")
     if pairs.is_empty():
-        yield Prose((f"No training query has a similarity above {min(threshold, floor):g} to a text of a topic.",))
+        yield Prose(("No training query matches a text of a topic.",))
         return
     texts = "Words that only one of the two texts has are underlined; dots mark another form of a word that both have."
     if _is_redacted(pairs):
@@ -525,7 +508,7 @@ def _pair_listing(pairs: pl.DataFrame, name: str, title: str, sort: str, *, star
     return Listing(
         name=name,
         title=title,
-        columns=tuple(_columns(pairs, start=start, redacted=redacted, weak=name == "words")),
+        columns=tuple(_columns(pairs, start=start, redacted=redacted, weak=name == "doubts")),
         nouns=("pair", "pairs"),
         sort=sort,
         compared=None if redacted else ("topic_text", "query_text"),
@@ -553,6 +536,7 @@ def _columns(pairs: pl.DataFrame, *, start: float | None, redacted: bool, weak: 
     yield ListingColumn("similarity", "Similarity", similarity, kind="number", filter="above", start=start)
     yield ListingColumn("rank", "Rank", pairs["rank"].to_list(), kind="number", digits=0, shown=False)
     yield ListingColumn("type", "Type", texts("type"), kind="label", filter="choose")
+    yield ListingColumn("standing", "Standing", texts("standing"), kind="label", filter="choose")
     yield ListingColumn("evidence", "Evidence", texts("evidence"), kind="label", filter="choose")
     yield ListingColumn("differs", "Differs in", texts("differs"), kind="label", filter="choose")
     # Pairs without a shared word are the weakest.
@@ -614,7 +598,10 @@ def _summary(result: AuditResult) -> Summary:
         }
     notes = () if result.folder is None else (f"report: {result.folder / 'report.html'}", *result.left_over)
     pictures = functools.partial(similarity_pictures, result)
-    return Summary((*parts, *tables), shown, tuple(_that_count(result.summary)), notes, width=_WIDTH, pictures=pictures)
+    return Summary(
+        (*parts, *tables), shown, tuple(_that_count(result.summary)), notes, width=_WIDTH, pictures=pictures,
+        details=tuple(_details(result)),
+    )  # fmt: skip
 
 
 @reports(AuditResult)
@@ -676,17 +663,13 @@ def no_picture(picture: Any) -> str:
 def _parts(result: AuditResult) -> Iterator[Table | str]:
     summary = result.summary
     for name, test in summary["tests"].items():
-        sentences = [test["why"], *_more(test, summary)]
-        lines = textwrap.wrap(normalise(" ".join(sentences)), _WIDTH - 4)
+        lines = textwrap.wrap(normalise(" ".join([test["sentence"], *test["settle"]])), _WIDTH - 4)
         yield "\n".join([f"{test['verdict']}: {normalise(name)}", *(f"    {line}" for line in lines)])
-    if (warning := calibrated_for(summary)) and not summary["calibrated"]:
-        yield "\n".join(textwrap.wrap(normalise(warning), _WIDTH))
-    yield from short_sensitivity_tables(summary)
     for line in columns_read(summary["sources"]):
         yield "\n".join(textwrap.wrap(normalise(line), _WIDTH))
     if len(summary["sources"]) > 1 and len(summary["tests"]) > 1:
         yield cells_table(summary)
-    elif any(test["fields"] for test in summary["tests"].values()):
+    elif any(test["leaked_topics"] or test["doubts"]["pairs"] for test in summary["tests"].values()):
         yield counts_table(summary)
     if any(about.get("kinds") for about in summary["tests"].values()):
         yield short_kinds_table(result)
@@ -694,17 +677,26 @@ def _parts(result: AuditResult) -> Iterator[Table | str]:
         yield news_table(summary["baseline"])
 
 
+def _details(result: AuditResult) -> Iterator[Table | str]:
+    """What stands behind the verdicts."""
+    summary = result.summary
+    for name, test in summary["tests"].items():
+        if notes := [*_more(test, summary), *test["notes"]]:
+            yield "\n".join(textwrap.wrap(normalise(f"{name}: {' '.join(notes)}"), _WIDTH))
+    if warning := calibrated_for(summary):
+        yield "\n".join(textwrap.wrap(normalise(warning), _WIDTH))
+    yield from kind_tables(summary)
+
+
 def _verdicts(summary: AuditSummary) -> Iterator[Verdict]:
     explained: set[VerdictWord] = set()
     for name, test in summary["tests"].items():
         word = test["verdict"]
         known = word != "UNKNOWN" and test["topics"] > 0
-        # The page sets the reason in large type: its first sentence.
-        reason, _, details = test["why"].partition(". ")
         yield Verdict(
             word=word,
-            sentence=f"{reason.rstrip('.')}.",
-            rests_on=" ".join(filter(None, [details, *_more(test, summary)])),
+            sentence=test["sentence"],
+            rests_on=" ".join([*test["settle"], *_more(test, summary), *test["notes"]]),
             settles="" if word in explained else _MEANINGS[word],
             subject=name,
             share=len(test["leaked_topics"]) / test["topics"] if known else None,
@@ -726,14 +718,8 @@ def _that_count(summary: AuditSummary) -> Iterator[Verdict]:
 
 
 def _more(test: TestSummary, summary: AuditSummary) -> Iterator[str]:
-    """What stands behind the reason of a verdict, in sentences."""
+    """How many distinct training queries leak."""
     labels = labels_of(test)
     union = test["fields"].get("union", {}).get(labels[-1]) if labels else None
-    if union is not None and union["queries"] and has_encoder(summary):
-        yield (
-            f"{counted(union['queries'], 'distinct training query', 'distinct training queries')} lie above "
-            f"{summary['threshold']:g}."
-        )
-    if test["verdict"] == "CONTAMINATED":
-        yield from test["evidence"]
-    yield from test["settle"]
+    if union is not None and union["queries"]:
+        yield f"{counted(union['queries'], 'distinct training query leaks', 'distinct training queries leak')}."

@@ -15,6 +15,7 @@ from truerank.core.result import Result
 from truerank.loading import json_file
 from truerank.overlaps.meaning import UnreadShare
 from truerank.text.printable import listed
+from truerank.text.wording import EVIDENCE
 from truerank.work.artifacts import read_table, written_by
 
 VerdictWord = Literal["CONTAMINATED", "UNKNOWN", "CLEAN"]
@@ -26,15 +27,25 @@ NEIGHBOUR_SCHEMA: Final[dict[str, Any]] = frame_schema(
     "similarity: Float32, rank: Int32, exact: Boolean"
 )
 
-#: `candidates.parquet`: every pair above the floor, and every pair with the same words or nearly the same letters,
-#: with its proposed reformulation types. `evidence` joins "encoder" (above the threshold), "words" and "letters"
-#: with "+"; it is empty for pairs between floor and threshold that are kept for calibration only. `shared` is the share
-#: of training texts with the rarest word that both texts have, for pairs by words or letters: where it is high, the
-#: pair is weak evidence. `differs` names what the texts differ in where that decides that they ask for other things
-#: ("number", "opposite", …): such a pair is no leak, whatever its similarity, unless it was judged one.
+#: `candidates.parquet`: every pair above the floor, and every pair by words or letters, with its proposed reformulation
+#: types. `evidence` joins with "+" what proposes it: "encoder" (above the threshold), "words", "letters", "inside" (the
+#: whole topic in a longer query); it is empty for pairs that are kept for calibration only. `differs` names what the
+#: texts differ in where that decides that they ask for other things ("number", "opposite", "template", …). `standing`
+#: is what follows from these and from labels (`STANDINGS`). `shared` is the share of training texts with the rarest
+#: word that both texts have, for pairs by words or letters: where it is high, the pair is weak evidence.
 CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
     name: kind for name, kind in NEIGHBOUR_SCHEMA.items() if name != "exact"
-} | frame_schema("type title_type evidence: String, shared: Float32, differs: String")
+} | frame_schema("type title_type evidence: String, shared: Float32, differs standing: String")
+
+#: What a candidate is. *Leak*: the same text, above the threshold, the same content words where the topic has four, or
+#: judged a leak. *Doubt*: fewer content words, letters only, the topic inside a longer query, one changed number alone,
+#: or the same words in an order that may turn the meaning. *Dismissed*: the texts differ in what decides, or it was
+#: judged no leak.
+STANDINGS: Final = ("leak", "doubt", "dismissed")
+#: What texts may differ in without being dismissed; the same words in another order are seldom another need.
+UNDECIDED: Final = ("", "number")
+UNDECIDED_ORDER: Final = (*UNDECIDED, "numbers", "code", "negation", "direction")
+_FEWEST_WORDS: Final = 4
 
 
 #: `leaks.parquet`: one row for each pair of texts that leaks, kind of leak, and role in a source. `examples` counts the
@@ -49,9 +60,15 @@ LEAKS: Final[dict[str, Any]] = frame_schema(
 )
 
 
-def held_for_leaks(threshold: float) -> pl.Expr:
-    """Whether an audit holds candidates for leaks: above the threshold, and nothing decides otherwise."""
-    return (pl.col("similarity") > pl.lit(threshold, pl.Float32)) & (pl.col("differs") == "")
+def standing_of(threshold: float, content: pl.Expr) -> pl.Expr:
+    """The standing of a pair before labels; `content` counts the content words of the topic text."""
+    encoder = pl.col("similarity") > pl.lit(threshold, pl.Float32)
+    words, differs = pl.col("evidence").str.contains(EVIDENCE[1]), pl.col("differs")
+    decided = pl.when(words).then(~differs.is_in(UNDECIDED_ORDER)).otherwise(~differs.is_in(UNDECIDED))
+    leak = (differs == "") & (encoder | (words & (content >= _FEWEST_WORDS)))
+    nothing = ~encoder & (pl.col("evidence") == "")
+    names = zip((nothing, decided, leak), ("", "dismissed", "leak"), strict=True)
+    return pl.coalesce(*(pl.when(by).then(pl.lit(name)) for by, name in names), pl.lit("doubt"))
 
 
 class SourceCount(TypedDict):
@@ -86,18 +103,13 @@ class FieldCount(TypedDict):
     queries: int
 
 
-class BelowCount(TypedDict):
-    """Pairs at or below the threshold with the same words or nearly the same letters that nobody judged away.
-
-    `common` counts those that share only words that at least 1% of the training texts hold: weak evidence. `judged` are
-    the leaks and the others among such pairs that were judged.
-    """
+class DoubtCount(TypedDict):
+    """Pairs in doubt; `common` counts those that share only words that at least 1% of the training texts hold."""
 
     topics: int
     queries: int
     pairs: int
     common: NotRequired[int]
-    judged: NotRequired[list[int]]
     fields: dict[str, FieldCount]
 
 
@@ -137,22 +149,23 @@ class Sensitivity(TypedDict):
 class TestSummary(TypedDict):
     """The verdict on one test set and the counts of the paper's Table 1 (field "union" counts a topic once).
 
-    `looked_for` counts the topics that were compared with training queries, 0 where there were none of either.
-    `noun` is what the test set's items are called, "topics" or "queries".
-    `why` is the verdict's reason, `evidence` what it rests on, `settle` what would change it. `unread` counts the
-    topics with a text that the encoder cannot read.
+    `looked_for` counts the topics with a text that were compared with training queries, 0 where there were none.
+    `noun` is what the test set's items are called, "topics" or "queries". `sentence` says what was found and what that
+    rests on, `settle` what settles it: together they are the verdict. `notes` are what else there is to know. `unread`
+    counts the topics with a text that the encoder cannot read.
     """
 
     topics: int
     looked_for: int
     noun: NotRequired[str]
     verdict: VerdictWord
-    why: str
-    evidence: list[str]
+    sentence: str
     settle: list[str]
+    notes: list[str]
     leaked_topics: list[str]
     unread: NotRequired[int]
-    below: BelowCount
+    doubts: DoubtCount
+    dismissed: NotRequired[int]
     fields: dict[str, dict[str, FieldCount]]
     sensitivity: list[KindFound]
     other_topics: dict[str, OtherTopics]
@@ -192,8 +205,19 @@ class PrefilterRecall(TypedDict):
     by: list[FormRecall]
 
 
-class AuditSummary(TypedDict):
-    """`summary.json`, and what `leakage audit --json` prints; `cells` has rows as in `cells.CELLS`."""
+class SpokenVerdicts(TypedDict):
+    """The verdict and the sentence of the worst test set, and the verdicts of all."""
+
+    verdict: str
+    sentence: str
+    verdicts: list[dict[str, str]]
+
+
+class AuditSummary(SpokenVerdicts):
+    """`summary.json`, and what `leakage audit --json` prints; `verdict` and `sentence` are those of the worst.
+
+    `cells` has rows as in `cells.CELLS`.
+    """
 
     threshold: float
     floor: float
@@ -232,6 +256,7 @@ class AuditResult(Result, shown_in="truerank.audits.leakage.report"):
     """
 
     verdict_words: ClassVar[tuple[str, ...]] = ("CONTAMINATED", "UNKNOWN", "CLEAN")
+    has_details: ClassVar[bool] = True
 
     summary: AuditSummary
     candidates: pl.DataFrame
@@ -244,9 +269,9 @@ class AuditResult(Result, shown_in="truerank.audits.leakage.report"):
     leaks: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LEAKS))
     templates: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LEAKS))
 
-    def above(self) -> pl.DataFrame:
-        """The candidates that the audit holds for leaks."""
-        return self.candidates.filter(held_for_leaks(self.summary["threshold"]))
+    def leaking(self) -> pl.DataFrame:
+        """The candidates that are leaks."""
+        return self.candidates.filter(standing="leak")
 
 
 def load_audit(folder: str | Path) -> AuditResult:

@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from truerank.audits.leakage.options import FIELDS
-from truerank.audits.leakage.results import KindFound, OtherTopics, Sensitivity
+from truerank.audits.leakage.results import UNDECIDED, UNDECIDED_ORDER, KindFound, OtherTopics, Sensitivity
 from truerank.measures.magnitudes import exact_interval
 from truerank.records import TopicText
 from truerank.text.contrasts import contrast
 from truerank.text.normalising import normalise
 from truerank.text.rewordings import KINDS, SEEN_KINDS, Kind, reword
-from truerank.text.wording import EVIDENCE, WORDS
+from truerank.text.wording import EVIDENCE
 from truerank.text.words import words
 from truerank.vectors.neighbours import rounded
 from truerank.vectors.search import SearchPlan, reach_floor
@@ -121,15 +121,16 @@ def _seen(
     by: list[set[str]] = [set() for _ in plants]
     for place, number, what in plan.probe(texts) if plan.probe is not None else ():
         if number in plants[place].own:
-            by[place].add(EVIDENCE[1] if what == WORDS else EVIDENCE[2])
+            by[place].add(EVIDENCE[what])
     encoded = [True] * len(texts) if passes is None else passes(texts)
     reached = reach_floor(texts, [plant.own for plant in plants], plan)
     for place in np.flatnonzero(reached).tolist():
         if encoded[place] or by[place]:
             by[place].add(EVIDENCE[0])
     for plant, text, found in zip(plants, texts, by, strict=True):
-        if found - {EVIDENCE[1]} and all(contrast(normalise(topics[number].text), text) for number in plant.own):
-            found &= {EVIDENCE[1]}
+        undecided = UNDECIDED_ORDER if EVIDENCE[1] in found else UNDECIDED
+        if found and all(contrast(normalise(topics[number].text), text) not in undecided for number in plant.own):
+            found.clear()
     return [frozenset(names) for names in by]
 
 
@@ -147,13 +148,16 @@ def _others(texts: Sequence[TopicText], plan: SearchPlan, test: str, field: str)
         by[EVIDENCE[0]].update(
             start + at
             for at, row in enumerate(above)
-            if any(not contrast(named[start + at], named[other]) for other in np.flatnonzero(row)[:_ALIKE].tolist())
+            if any(
+                contrast(named[start + at], named[other]) in UNDECIDED
+                for other in np.flatnonzero(row)[:_ALIKE].tolist()
+            )
         )
     place_of = {number: place for place, number in enumerate(numbers)}
     for place, number, what in plan.probe(named) if plan.probe is not None else ():
         other = place_of.get(number)
-        if other is not None and topics[other] != topics[place] and not contrast(named[place], named[other]):
-            by[EVIDENCE[1] if what == WORDS else EVIDENCE[2]].add(place)
+        if other is not None and topics[other] != topics[place] and contrast(named[place], named[other]) in UNDECIDED:
+            by[EVIDENCE[what]].add(place)
     together = set[int]().union(*by.values())
     return OtherTopics(
         texts=len(numbers),

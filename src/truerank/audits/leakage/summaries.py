@@ -151,7 +151,6 @@ _TIES: Final[dict[str, str]] = {
 _DOCUMENT_BASES: Final[dict[str, str]] = {
     "labels-first": "what was judged follows the judgment, the rest the audit",
     "labels-only": "only what was judged a leak",
-    "either": "what was judged a leak, and everything that the audit found",
 }
 
 
@@ -200,9 +199,9 @@ def _cleaning(result: TrainCleaning) -> Summary:
         what, among = "examples", "leaking texts that they hold"
         rule = "Removed: the examples that hold a text, or a pair of texts, that leaks"
     elif result.threshold is not None:
-        rule = f"Removed: every candidate above the threshold {result.threshold:g}"
+        rule = "Removed: every query that the audit holds for a leak or in doubt"
         if result.judged:
-            rule = f"Removed: {BASES[result.basis]} (threshold {result.threshold:g}, {result.judged:,d} judged pairs)"
+            rule = f"Removed: {BASES[result.basis]} ({result.judged:,d} judged pairs)"
     lines: list[tuple[str, int]] = [
         (f"{what} read", result.read),
         ("records removed", result.removed),

@@ -27,7 +27,7 @@ from truerank.audits.leakage.documents.plants import DocumentSensitivity, Docume
 from truerank.audits.leakage.documents.texts import TestTexts, TrainingSource, hashed
 from truerank.audits.leakage.documents.verdicts import DocumentEvidence, verdict_of
 from truerank.audits.leakage.kinds import KINDS, RULES, DocumentOptions, KindVerdict, with_kinds
-from truerank.audits.leakage.results import LEAKS, AuditResult, held_for_leaks
+from truerank.audits.leakage.results import LEAKS, AuditResult
 from truerank.sources.columns import ROLES
 from truerank.sources.distinct import text_hashes
 from truerank.sources.examples import ExampleText
@@ -293,12 +293,7 @@ def with_documents(
 
 def query_leaks(result: AuditResult) -> pl.DataFrame:
     """The leaks of queries: `test`, `topic_id`, `field`, `test_text`, `training_id`, `evidence` and `cosine`."""
-    held = result.candidates.filter(held_for_leaks(result.summary["threshold"]))
-    if result.judged is not None:
-        key = ["test", "topic_id", "source", "query_id"]
-        said = result.candidates.join(result.judged, on=key, how="inner", maintain_order="left")
-        held = held.join(said.filter(judged=False), on=key, how="anti", maintain_order="left")
-        held = pl.concat([held, said.filter("judged").drop("judged")]).unique(maintain_order=True)
+    held = result.leaking()
     ids = [hashed(number) for number in text_hashes([normalise(text) for text in held["query_text"]]).tolist()]
     rows = held.select(
         "test", "topic_id", "field", "evidence", pl.col("similarity").cast(pl.Float64).alias("cosine"),

@@ -345,8 +345,6 @@ def _leaking(
     found: AuditResult, test: str, judgments: Judgments | None, rules: LeakRules
 ) -> tuple[dict[str, _Leak], int]:
     """The documents that go, by id, and how many stay because people said so."""
-    if rules.threshold is not None:
-        raise OptionError("threshold", "pairs of documents have no similarity", "leave it out")
     if rules.match != "text":
         raise OptionError("match", "documents are found by the audit alone", "leave it out")
     if of_queries := [kind for kind in rules.kinds if kind_named(kind).test == "query"]:
