@@ -7,28 +7,29 @@ import random
 import polars as pl
 import pytest
 
-from truerank.audits.leakage.shingles import SHINGLES, ShingleProbe
+from truerank.audits.leakage.shingles import ShingleProbe
 from truerank.overlaps import compare
 from truerank.overlaps.results import without_parts
+from truerank.text.wording import INSIDE, SHINGLES
 
 LONG = "the fire of london began in a bakery in pudding lane and burned for four days until the wind fell at last"
 
 
 @pytest.mark.parametrize(
-    ("topic", "query", "named"),
+    ("topic", "query", "what"),
     [
-        (LONG, LONG.replace("four", "five"), False),
-        (LONG, f"tell me whether {LONG}", True),
-        (LONG, "burned for four days until the wind fell", False),
-        ("how many moons does jupiter have", "How many moons does Jupiter have?", True),
-        ("how many moons does jupiter have", "please say how many moons does jupiter have today", True),
-        ("how many moons does jupiter have", "how many moons does saturn have", False),
-        ("moons of jupiter", "all moons of jupiter", False),
-        ("富士山の高さは何メートルですか", "富士山の高さは何メートルですか教えて", True),
+        (LONG, LONG.replace("four", "five"), 0),
+        (LONG, f"tell me whether {LONG}", SHINGLES),
+        (LONG, "burned for four days until the wind fell", 0),
+        ("how many moons does jupiter have", "How many moons does Jupiter have?", SHINGLES),
+        ("how many moons does jupiter have", "please say how many moons does jupiter have today", INSIDE),
+        ("how many moons does jupiter have", "how many moons does saturn have", 0),
+        ("moons of jupiter", "all moons of jupiter", 0),
+        ("富士山の高さは何メートルですか", "富士山の高さは何メートルですか教えて", INSIDE),
     ],
 )
-def test_pairs_by_hand(topic: str, query: str, named: bool) -> None:
-    assert ShingleProbe(("red wine", topic))(["nothing", query]) == ([(1, 1, SHINGLES)] if named else [])
+def test_pairs_by_hand(topic: str, query: str, what: int) -> None:
+    assert ShingleProbe(("red wine", topic))(["nothing", query]) == ([(1, 1, what)] if what else [])
 
 
 def test_pairs_are_those_of_the_comparison_of_two_sides() -> None:

@@ -112,18 +112,18 @@ def summarise(
     candidates = with_types(candidates, tests, encoder) if typed else untyped
     prefilter = _recall(proposed, topic_texts(tests, options.fields), options)
     nothing = Sensitivity(kinds=[], other_topics={})
-    spoken = {test.name: topic_texts([test], options.fields) for test in tests}
+    texts = {test.name: topic_texts([test], options.fields) for test in tests}
     known = {
         test.name: TestEvidence(
             candidates.filter(test=test.name),
             checked.get(test.name, nothing),
             options.threshold,
-            len({topic.topic_id for topic in test.topics} - {text.topic_id for text in spoken[test.name]}),
+            len({topic.topic_id for topic in test.topics} - {text.topic_id for text in texts[test.name]}),
             encoder.name in (options.calibrated_for, WordsOnly.name),
             sum(name == test.name for name, _ in unread),
             proposed.common,
             encoder.name != WordsOnly.name,
-            len({text.topic_id for text in spoken[test.name] if len(words(text.text)) > REWORDED}),
+            len({text.topic_id for text in texts[test.name] if len(words(text.text)) > REWORDED}),
             judgments is not None,
         )
         for test in tests

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.audits.leakage.options import AuditOptions
+from truerank.audits.leakage.shingles import QueryProbe
 from truerank.errors import InputError
 from truerank.options import Encoding
 from truerank.overlaps.meaning import read_vectors, unread
 from truerank.records import TopicText
 from truerank.text.normalising import normalise
-from truerank.text.wording import WordingProbe
 from truerank.text.words import stem
 from truerank.vectors.encoders import WORDS, CachedEncoder, Encoder, EncoderSpec, Vectors, chosen, open_spec
 from truerank.vectors.encoders.speed import (
@@ -73,7 +73,7 @@ class Models:
     ) -> SearchPlan:
         """What to look for with these models; the topic texts are encoded from now on, while the log is read."""
         normalised = tuple(normalise(text.text) for text in texts)
-        prefilter, probe = None, WordingProbe(normalised, held, inside=True)
+        prefilter, probe = None, QueryProbe.of(normalised, held)
         if options.mode == "prefilter":
             cuts = {**DEFAULT_CUTS, **options.prefilter_cut}
             prefilter = FilterPlan(normalised, tuple(text.field for text in texts), cuts, probe, sources=sources)

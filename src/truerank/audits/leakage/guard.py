@@ -24,6 +24,7 @@ from truerank.audits.leakage.encoders import Models
 from truerank.audits.leakage.options import AuditOptions, opened_labels
 from truerank.audits.leakage.proposals import topic_texts
 from truerank.audits.leakage.results import UNDECIDED, UNDECIDED_ORDER, AuditResult, opened_audit
+from truerank.audits.leakage.shingles import QueryProbe
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.options import Encoding, Flag, Labels, command
@@ -32,7 +33,7 @@ from truerank.records import TopicText
 from truerank.sources.columns import Roles, roles_of, texts_of
 from truerank.text.contrasts import contrast
 from truerank.text.normalising import mended, normalise
-from truerank.text.wording import EVIDENCE, WordingProbe
+from truerank.text.wording import EVIDENCE
 from truerank.vectors.encoders import Encoder, Vectors
 
 _BATCH: Final = 1024
@@ -230,7 +231,7 @@ class _TestQueries:
     texts: tuple[TopicText, ...]
     vectors: Vectors
     encoder: Encoder
-    probe: WordingProbe
+    probe: QueryProbe
     threshold: float
     unread: list[UnreadShare] = field(default_factory=list)
 
@@ -242,9 +243,7 @@ class _TestQueries:
             raise InputError("no topic has a text in these fields", "choose others with `fields`", where="test")
         encoder = Models.of(encoding).encoder
         normalised = [normalise(text.text) for text in texts]
-        return cls(
-            texts, read_vectors(normalised, encoder), encoder, WordingProbe(normalised, inside=True), options.threshold
-        )
+        return cls(texts, read_vectors(normalised, encoder), encoder, QueryProbe.of(normalised), options.threshold)
 
     def columns(self, first: Sequence[Mapping[str, Any]], given: Sequence[str]) -> tuple[str, ...]:
         return _chosen(first, given, ("query",))

@@ -15,7 +15,7 @@ from truerank.core.result import Result
 from truerank.loading import json_file
 from truerank.overlaps.meaning import UnreadShare
 from truerank.text.printable import listed
-from truerank.text.wording import EVIDENCE
+from truerank.text.wording import EVIDENCE, SHINGLES
 from truerank.work.artifacts import read_table, written_by
 
 VerdictWord = Literal["CONTAMINATED", "UNKNOWN", "CLEAN"]
@@ -27,12 +27,13 @@ NEIGHBOUR_SCHEMA: Final[dict[str, Any]] = frame_schema(
     "similarity: Float32, rank: Int32, exact: Boolean"
 )
 
-#: `candidates.parquet`: every pair above the floor, and every pair by words or letters, with its proposed reformulation
-#: types. `evidence` joins with "+" what proposes it: "encoder" (above the threshold), "words", "letters", "inside" (the
-#: whole topic in a longer query); it is empty for pairs that are kept for calibration only. `differs` names what the
-#: texts differ in where that decides that they ask for other things ("number", "opposite", "template", …). `standing`
-#: is what follows from these and from labels (`STANDINGS`). `shared` is the share of training texts with the rarest
-#: word that both texts have, for pairs by words or letters: where it is high, the pair is weak evidence.
+#: `candidates.parquet`: every pair above the floor, and every pair by words, letters or shingles, with its proposed
+#: reformulation types. `evidence` joins with "+" what proposes it: "encoder" (above the threshold), "words", "letters",
+#: "inside" (the whole topic in a longer query), "shingles" (a near-duplicate, or a long text in the other one); it is
+#: empty for pairs that are kept for calibration only. `differs` names what the texts differ in where that decides that
+#: they ask for other things ("number", "opposite", "template", …). `standing` is what follows from these and from labels
+#: (`STANDINGS`). `shared` is the share of training texts with the rarest word that both texts have, for pairs by words or
+#: letters: where it is high, the pair is weak evidence.
 CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
     name: kind for name, kind in NEIGHBOUR_SCHEMA.items() if name != "exact"
 } | frame_schema("type title_type evidence: String, shared: Float32, differs standing: String")
@@ -63,6 +64,7 @@ LEAKS: Final[dict[str, Any]] = frame_schema(
 def standing_of(threshold: float, content: pl.Expr) -> pl.Expr:
     """The standing of a pair before labels; `content` counts the content words of the topic text."""
     encoder = pl.col("similarity") > pl.lit(threshold, pl.Float32)
+    encoder |= pl.col("evidence").str.contains(EVIDENCE[SHINGLES])
     words, differs = pl.col("evidence").str.contains(EVIDENCE[1]), pl.col("differs")
     decided = pl.when(words).then(~differs.is_in(UNDECIDED_ORDER)).otherwise(~differs.is_in(UNDECIDED))
     leak = (differs == "") & (encoder | (words & (content >= _FEWEST_WORDS)))

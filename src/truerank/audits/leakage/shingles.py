@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 
@@ -13,16 +12,15 @@ from truerank.arrays import Hashes, among
 from truerank.near_duplicates.shingles import Numbers, TextShingles, shingled
 from truerank.overlaps import OverlapRules
 from truerank.overlaps.results import BRIEF_SHARE, BRIEF_WORDS, PART_SHARE, PART_WORDS
-
-#: What proposes a pair, beside those of `text.wording`.
-SHINGLES: Final = 4
+from truerank.text.wording import INSIDE, SHINGLES, WordingProbe
 
 
 @dataclass(frozen=True)
 class ShingleProbe:
-    """Names the pairs of texts that are near-duplicates, or of which one holds the other.
+    """Names the pairs of texts that are near-duplicates (`SHINGLES`), or of which one holds the other (`SHINGLES` for
+    texts of 13 words or more, else `INSIDE`: a word more may make another question).
 
-    In a text of fewer than 13 words another word makes another question, so all shingles of one must be in the other.
+    In a text of fewer than 13 words all shingles of one must be in the other.
 
     Args:
         texts: of topics, normalised.
@@ -41,7 +39,7 @@ class ShingleProbe:
         return found, found.shingles[order], owner[order]
 
     def __call__(self, texts: Sequence[str]) -> list[tuple[int, int, int]]:
-        """Triples of place in `texts`, number of the topic text, and `SHINGLES`."""
+        """Triples of place in `texts`, number of the topic text, and what proposes the pair."""
         topics, known, owner = self._topics
         found = shingled(texts, self.rules.shingles, measured=True)
         place = np.repeat(np.arange(len(texts)), np.diff(found.starts))
@@ -65,5 +63,28 @@ class ShingleProbe:
         unequal = (words[0] != words[1]) | ((sizes[0] != sizes[1]) & (jaccard < 1))
         part = (words[0] < PART_WORDS) & (words[0] <= words[1]) & (jaccard < PART_SHARE)
         held = (fewest >= self.rules.contained_words) & (inside >= least[1]) & unequal & ~part
-        named = (jaccard >= least[0]) | held
-        return [(*one, SHINGLES) for one in zip(at[named].tolist(), number[named].tolist(), strict=True)]
+        near = jaccard >= least[0]
+        what = np.where(near | ~short, SHINGLES, INSIDE)
+        columns = (column[near | held].tolist() for column in (at, number, what))
+        return list(zip(*columns, strict=True))
+
+
+@dataclass(frozen=True)
+class QueryProbe:
+    """Names pairs by their words, letters and shingles."""
+
+    words: WordingProbe
+    shingles: ShingleProbe
+
+    @classmethod
+    def of(cls, texts: Sequence[str], held: Mapping[str, int] | None = None) -> QueryProbe:
+        """The probe of normalised topic texts; `held` as in `WordingProbe`."""
+        return cls(WordingProbe(texts, held, inside=True), ShingleProbe(tuple(texts)))
+
+    def __call__(self, texts: Sequence[str]) -> list[tuple[int, int, int]]:
+        """Triples of place in `texts`, number of the topic text, and what proposes the pair, each pair once."""
+        found = {(place, number): what for place, number, what in self.shingles(texts)}
+        found |= {
+            (place, number): what for place, number, what in self.words(texts) if found.get((place, number)) != SHINGLES
+        }
+        return [(*pair, what) for pair, what in sorted(found.items())]
