@@ -70,7 +70,7 @@ def test_an_audit_says_what_the_encoder_was_not_asked_about(tmp_path: Path) -> N
     summary = result.summary["tests"]["test"]
     assert summary["verdict"] != "CONTAMINATED"
     assert (summary["unread"], result.summary["sources"]["log"]["unread"]["unread"]) == (1, {"TELUGU": 2})
-    assert "cannot read 1 query and 67% of a sample of 3 texts of log (Telugu): " in summary["why"]
+    assert "cannot read 1 query and 67% of a sample of 3 texts of log (Telugu): " in " ".join(summary["notes"])
 
 
 def test_a_sample_tells_which_scripts_of_a_source_are_not_read(inside: Encoder) -> None:

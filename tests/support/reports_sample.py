@@ -133,7 +133,7 @@ _UNSETTLED = {
 _SENSITIVITY = [
     {
         "field": "title", "kind": kind, "planted": 100, "found": found, "share": found / 100, "low": low, "high": high,
-        "by": {"encoder": encoder, "words": words, "letters": 0, "inside": 0},
+        "by": {"encoder": encoder, "words": words, "letters": 0, "inside": 0, "shingles": 0},
     }
     for kind, found, low, high, encoder, words in (("order", 99, 0.95, 1.0, 90, 99), ("synonym", 31, 0.22, 0.41, 31, 0))
 ]  # fmt: skip
@@ -174,7 +174,7 @@ def made_summary(candidates: pl.DataFrame) -> AuditSummary:
                 "texts": 300,
                 "proposed": 2,
                 "share": 0.006667,
-                "by": {"encoder": 2, "words": 0, "letters": 0, "inside": 0},
+                "by": {"encoder": 2, "words": 0, "letters": 0, "inside": 0, "shingles": 0},
             }
         },
         "fields": {field: {SOURCES[0]: nothing, f"+{SOURCES[1]}": nothing} for field in ("title", "union")},

@@ -184,8 +184,8 @@ def test_artifacts_are_what_the_contract_says(sample: SampleAudits, few: list[st
     folder = sample.labelled.folder
     assert folder is not None
     assert {path.name for path in folder.iterdir() if path.is_file()} == {
-        "candidates.parquet", "card.md", "findings.sarif", "manifest.json", "neighbours.parquet", "report.html",
-        "run.log", "summary.json",
+        "candidates.parquet", "card.md", "findings.sarif", "leaks.parquet", "manifest.json", "neighbours.parquet",
+        "report.html", "run.log", "summary.json", "templates.parquet",
     }  # fmt: skip
     assert pl.read_parquet_schema(folder / "candidates.parquet") == CANDIDATE_SCHEMA
     assert pl.read_parquet_schema(folder / "neighbours.parquet") == NEIGHBOUR_SCHEMA

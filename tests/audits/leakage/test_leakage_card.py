@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import truerank
 from leakage_example import audit
-from truerank.audits.leakage.card import query_card
+from truerank.audits.leakage.card import leakage_card
 
 ROWS = [
     ("robust", "301", "title", "secret log", "q1", "organized crime", 0.97),
@@ -15,7 +15,9 @@ ROWS = [
 
 
 def test_queries() -> None:
-    text = query_card(audit(ROWS, sources=("secret log",), tests=("robust", "core|17"), fingerprint="sha256:ab;bytes"))
+    text = leakage_card(
+        audit(ROWS, sources=("secret log",), tests=("robust", "core|17"), fingerprint="sha256:ab;bytes")
+    )
     assert text.startswith(f"## Train–test leakage\n\nChecked with truerank {truerank.__version__}: cosine similarity")
     assert "above 0.91 under" in text and "not calibrated for this encoder (but for paraphrase" in text
     assert "| robust | CONTAMINATED | 10 | 1 | 2 | 0 |" in text and "| core\\|17 | CLEAN | 10 | 0 | 2 | 0 |" in text
@@ -25,5 +27,5 @@ def test_queries() -> None:
 
 def test_names_that_hold_markup() -> None:
     rows = [("<b>x</b>", "[1](http://a)", "title", "log", "q1", "a b", 0.97)]
-    text = query_card(audit(rows, tests=("<b>x</b>",), encoder="org/<script>"))
+    text = leakage_card(audit(rows, tests=("<b>x</b>",), encoder="org/<script>"))
     assert "<b>" not in text and "<script>" not in text and "[1](http" not in text

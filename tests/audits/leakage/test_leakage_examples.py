@@ -191,7 +191,7 @@ def test_same_bytes_and_killed_runs_continue(
         audited(train, collection, out=tmp_path / "out")
     assert not (tmp_path / "out" / "leaks.parquet").exists()
     audited(train, collection, out=tmp_path / "out")
-    assert "EXAM02" in (tmp_path / "out" / "report.html").read_text()
+    assert "EXAM03" in (tmp_path / "out" / "report.html").read_text()
     for name in ("leaks.parquet", "summary.json", "report.html", "manifest.json"):
         one, other = (folder / name for folder in (audit.folder, tmp_path / "out"))
         assert one.read_bytes() == other.read_bytes(), name

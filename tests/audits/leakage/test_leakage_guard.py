@@ -64,7 +64,7 @@ def test_with_an_audit_it_drops_the_rows_that_cleaning_removes(tmp_path: Path) -
     guarded = truerank.leakage.guard(ROWS, audit=found)
     assert guarded.dataset == [ROWS[int(at)] for at in kept] == [ROWS[at] for at in KEPT]
     report = guarded.report()
-    assert "by an audit, similarity above 0.995" in repr(guarded)
+    assert "by an audit" in repr(guarded)
     assert (report.basis, report.left) == ("audit", cleaned.left)  # type: ignore[attr-defined]
     assert "checked on its own" in summary(guard(ROWS).report()).show()
 

@@ -45,7 +45,7 @@ def test_relevant_documents_as_positives_of_other_queries_contaminate_a_beir_fol
     assert (about["verdict"], about["leaked_topics"]) == ("CONTAMINATED", [])
     assert set(found.leaks["doc_id"]) == {"d0"}
     assert set(found.leaks["kind"]) == {"positive-relevant", "document-corpus"}
-    assert "1 of 4 relevant documents leak" in about["why"]
+    assert "1 of 4 relevant documents leak" in about["sentence"]
 
 
 def test_a_document_that_is_relevant_for_nothing_does_not_contaminate(tmp_path: Path) -> None:
@@ -54,14 +54,14 @@ def test_a_document_that_is_relevant_for_nothing_does_not_contaminate(tmp_path: 
     about = found.summary["tests"]["beir"]
     assert about["verdict"] != "CONTAMINATED" and set(found.leaks["kind"]) == {"document-corpus"}
     # There are no negatives, so nothing could leak in this way.
-    assert "negative" not in about["why"]
+    assert "negative" not in about["sentence"]
 
 
 def test_documents_without_queries_are_no_gap_of_queries(tmp_path: Path) -> None:
     train = lines(tmp_path / "texts.jsonl", [{"document": prose(f"x{at}")} for at in range(30)])
     found = leakage.audit([train], [beir(tmp_path / "beir")], encoder="words", sample=20, roles="document=document")
     about = found.summary["tests"]["beir"]
-    assert about["looked_for"] == 0 and "holds no query" not in about["why"]
+    assert about["looked_for"] == 0 and "holds no query" not in about["sentence"]
     verdicts = {one.kind: one.of for one in leakage.kinds_of(found, "beir")}
     assert verdicts["document-corpus"] == 8 and verdicts["pair"] == 0
 

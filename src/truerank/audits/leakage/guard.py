@@ -323,8 +323,7 @@ class _Audited:
 
     def about(self) -> str:
         """What rows are compared with, and how, in words."""
-        threshold = self.means()[0]
-        return "by an audit" if threshold is None else f"by an audit, similarity above {threshold:g}"
+        return "by an audit"
 
     def means(self) -> tuple[float | None, str, UnreadShare | None, str, Mapping[str, int]]:
         """Threshold, encoder, texts that it could not read, basis, and what is left."""

@@ -31,9 +31,9 @@ NEIGHBOUR_SCHEMA: Final[dict[str, Any]] = frame_schema(
 #: reformulation types. `evidence` joins with "+" what proposes it: "encoder" (above the threshold), "words", "letters",
 #: "inside" (the whole topic in a longer query), "shingles" (a near-duplicate, or a long text in the other one); it is
 #: empty for pairs that are kept for calibration only. `differs` names what the texts differ in where that decides that
-#: they ask for other things ("number", "opposite", "template", …). `standing` is what follows from these and from labels
-#: (`STANDINGS`). `shared` is the share of training texts with the rarest word that both texts have, for pairs by words or
-#: letters: where it is high, the pair is weak evidence.
+#: they ask for other things ("number", "opposite", "template", …). `standing` follows from these and from labels
+#: (`STANDINGS`). `shared` is the share of training texts with the rarest word that both texts have, for pairs by words
+#: or letters: where it is high, the pair is weak evidence.
 CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
     name: kind for name, kind in NEIGHBOUR_SCHEMA.items() if name != "exact"
 } | frame_schema("type title_type evidence: String, shared: Float32, differs standing: String")

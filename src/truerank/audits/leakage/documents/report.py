@@ -190,7 +190,7 @@ def _columns(shown: pl.DataFrame, *, several: bool) -> Iterator[ListingColumn]:
     yield texts("role", "Role", shown=kind != "pair" and len(kind_named(kind).training) > 1, **chosen)
     for name, heading in _MEASURED.items():
         digits = 0 if name.endswith("words") else 2
-        values = shown[name].fill_null(0.0).to_list() if digits else shown[name].to_list()
+        values = shown[name].fill_null(0).to_list()
         yield ListingColumn(name, heading, values, kind="number", digits=digits, shown=False)
 
 

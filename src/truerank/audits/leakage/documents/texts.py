@@ -113,14 +113,15 @@ class TrainingSource:
 
     @classmethod
     def of(cls, name: str, spec: SourceSpec, options: DocumentOptions, *, strict: bool) -> TrainingSource:
-        """Opens a source: as examples where it holds more than queries, or where somebody says so."""
+        """Opens a source: as examples where it holds documents beside queries, or where somebody says so."""
         given = None if options.roles is None else Roles.parse(options.roles)
         if spec.column is None or given is not None:
             asked = given is not None or bool(options.texts)
             with suppress(*(() if asked else (InputError,))):
                 examples = open_examples(spec, roles=given, texts=options.texts, strict=strict)
-                if asked or any(role != "query" for _, role in examples.roles.columns):
-                    _ = examples.roles
+                # A single column of texts is one of queries.
+                roles = {role for _, role in examples.roles.columns}
+                if asked or ("query" in roles and len(roles) > 1):
                     return cls(name, examples)
         return cls(name, open_queries(spec, strict=strict))
 
