@@ -75,7 +75,7 @@ def test_an_audit_says_what_the_encoder_was_not_asked_about(tmp_path: Path) -> N
     summary = result.summary["tests"]["test"]
     assert summary["verdict"] != "CONTAMINATED"
     assert (summary["unread"], result.summary["sources"]["log"]["unread"]) == (1, 2)
-    assert "cannot read 1 query and 2 distinct training queries" in summary["why"]
+    assert "cannot read 1 query and 2 distinct training queries" in " ".join(summary["notes"])
 
 
 class _Erring:

@@ -124,10 +124,11 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
         audited = partial(leakage_audit, out=folder) if steps.kept else verdicts
         found = audited(train, [test], **asked)
         one = next(iter(found.summary["tests"].values()))
-        return {name: one[name] for name in ("verdict", "sentence", "settle", "leaked_topics", "topics")}
+        return {name: one[name] for name in ("verdict", "sentence", "notes", "settle", "leaked_topics", "topics")}
 
     found = steps.once("leakage", depends, run)
-    word, why, topics, folder = found["verdict"], found["sentence"], frozenset(found["leaked_topics"]), "leakage"
+    word, topics, folder = found["verdict"], frozenset(found["leaked_topics"]), "leakage"
+    why = " ".join([found["sentence"], *found["notes"]])
     documents: frozenset[str] = frozenset()
     whole = example_leaks(given, steps)
     if whole is None:
