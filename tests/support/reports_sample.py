@@ -170,7 +170,12 @@ def made_summary(candidates: pl.DataFrame) -> AuditSummary:
         **_UNSETTLED,
         "sensitivity": _SENSITIVITY,
         "other_topics": {
-            "title": {"texts": 300, "proposed": 2, "share": 0.006667, "by": {"encoder": 2, "words": 0, "letters": 0, "inside": 0}}
+            "title": {
+                "texts": 300,
+                "proposed": 2,
+                "share": 0.006667,
+                "by": {"encoder": 2, "words": 0, "letters": 0, "inside": 0},
+            }
         },
         "fields": {field: {SOURCES[0]: nothing, f"+{SOURCES[1]}": nothing} for field in ("title", "union")},
     }

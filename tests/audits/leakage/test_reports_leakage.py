@@ -54,7 +54,9 @@ def paper_counts(result):
         field: {label: {"topics": t, "queries": q} for label, (t, q) in zip(labels, counts, strict=True)}
         for field, counts in PAPER.items()
     }
-    return one_test(result, fields=fields, topics=250, sentence="181 of 250 topics (72%) have a training query above it.")
+    return one_test(
+        result, fields=fields, topics=250, sentence="181 of 250 topics (72%) have a training query above it."
+    )
 
 
 def test_table_1_reads_as_in_the_paper(result):
