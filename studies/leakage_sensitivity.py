@@ -84,7 +84,7 @@ def plan_for(texts: list[str]) -> SearchPlan:
         topic_vectors=lambda: vectors,
         floor=0.91,
         top_k=100,
-        probe=WordingProbe(texts),
+        probe=WordingProbe(texts, inside=True),
     )
 
 

@@ -91,10 +91,12 @@ def test_clean_and_calibrate(small: tuple[str, str], audit: Path, here: Ended, t
     words = f"leakage audit --train {less} --test {small[1]} --out {tmp_path}/again --fail-on CONTAMINATED --json"
     again = here(*words.split(), *PACKAGED, *TITLES)
     assert again.returncode == 0, again.stderr
-    left = json.loads(again.stdout)["tests"]["sample-news"]
-    # Nothing lies above the threshold any more; pairs below it with the same words wait for a judgment.
-    assert (left["verdict"], left["leaked_topics"]) == ("UNKNOWN", [])
-    assert left["why"].startswith("Nothing above the threshold, but") and left["below"]["pairs"]
+    summary = json.loads(again.stdout)
+    # Leaks and doubts are gone, and no pair waits for a judgment.
+    assert (summary["verdict"], summary["tests"]["sample-news"]["doubts"]["pairs"]) == ("CLEAN", 0)
+    assert [(one["subject"], one["word"], one["level"]) for one in summary["verdicts"]] == [
+        ("sample-news", "CLEAN", "good")
+    ]
     words = f"leakage clean --remove test --test {small[1]} --audit {audit} --out {tmp_path}/r.trec"
     reduced = here(*words.split())
     assert reduced.returncode == 0, reduced.stderr

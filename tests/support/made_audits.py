@@ -23,7 +23,11 @@ def made_audit(
     """An audit of the test set "reefs" with these leaks and verdicts."""
     topics = sorted({row["topic_id"] for row in rows if row["kind"] == "query-query"})
     about = {"topics": 30, "looked_for": 30, "noun": "topics", "verdict": "CONTAMINATED", "leaked_topics": topics}
-    about |= {"kinds": [one.json() for one in kinds], "documents": {"read": documents, "relevant": 5}, "fields": {}}
+    about |= {
+        "document_kinds": [one.json() for one in kinds],
+        "documents": {"read": documents, "relevant": 5},
+        "fields": {},
+    }
     about |= {"below": {"topics": 0, "queries": 0, "pairs": 0, "fields": {}}, "sensitivity": [], "other_topics": {}}
     about |= {"why": "", "sentence": "", "settle": [], "evidence": []}
     summary: Any = {

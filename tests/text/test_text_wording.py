@@ -140,7 +140,8 @@ def test_rewordings_are_the_same_for_a_seed_and_differ_from_the_text(kind: str) 
     first = [reword(kind, text, random.Random(seed)) for seed in range(20)]
     assert first == [reword(kind, text, random.Random(seed)) for seed in range(20)]
     assert "how did two grey cars of the united states reach children in big cities" not in first
-    assert any(first)
+    assert any(first) or kind.startswith("short")
+    assert reword("short topic inside a longer query", "polar bears", random.Random(1))
 
 
 def mixed(count: int, seed: int) -> list[str]:

@@ -89,12 +89,15 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
         leaks = found.leaks.filter(pl.col("kind").is_in(_DOCUMENTS))["doc_id"]
         whole = {
             "leaked_documents": sorted(set(leaks)),
-            "with_documents": any(kind["of"] for kind in one.get("kinds", ())),
+            "with_documents": any(kind["of"] for kind in one.get("document_kinds", ())),
         }
-        return {name: one[name] for name in ("verdict", "sentence", "settle", "leaked_topics", "topics")} | whole
+        return {
+            name: one[name] for name in ("verdict", "sentence", "notes", "settle", "leaked_topics", "topics")
+        } | whole
 
     found = steps.once("leakage", depends, run)
-    word, why, topics, folder = found["verdict"], found["sentence"], frozenset(found["leaked_topics"]), "leakage"
+    word, topics, folder = found["verdict"], frozenset(found["leaked_topics"]), "leakage"
+    why = " ".join([found["sentence"], *found["notes"]])
     documents = frozenset(found["leaked_documents"])
     if not found["with_documents"]:
         why = f"{why} Only queries were compared: the training data or the test set have no documents."

@@ -118,6 +118,7 @@ _FACTORS: Final = {
 }  # fmt: skip
 #: One word that is a number with its ending or unit; other words of letters and digits are codes.
 _AMOUNT: Final = re.compile(rf"\d+(?:st|nd|rd|th|s|k|x|{'|'.join(_FACTORS)})?")
+_NAMED: Final = {*_FACTORS, *_UNITS, *_TENS, *_SCALES, *_ORDINALS}
 _IDENTIFIER: Final = re.compile("[a-z][A-Z]")
 _FIGURE: Final = re.compile(r"\d+(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:[.,]\d+)?|[^\W\d_]+")
 
@@ -132,7 +133,8 @@ def contrast(left: str, right: str) -> str:
     amounts = _numbers(left, scaled=True), _numbers(right, scaled=True)
     if _other_numbers(_numbers(left), _numbers(right)) and _other_numbers(*amounts):
         own = changed_place(left, right)
-        return "numbers" if own is None or not all(_is_amount(word.form) for side in own for word in side) else "number"
+        alone = own and all(_AMOUNT.fullmatch(word.form) or word.form in _NAMED for side in own for word in side)
+        return "number" if alone else "numbers"
     # "30 days" are one month.
     same = _FACTORS.keys() if amounts[0] and sorted(amounts[0]) == sorted(amounts[1]) else ()
     only = set(one) - set(other) - set(same), set(other) - set(one) - set(same)
@@ -186,12 +188,6 @@ def _other_numbers(one: Sequence[str], other: Sequence[str]) -> bool:
         if {len(a), len(b)} == {2, 4} and (a.endswith(b) or b.endswith(a)) and mine[a] and theirs[b]:
             mine[a], theirs[b] = mine[a] - 1, theirs[b] - 1
     return any(mine.values()) and any(theirs.values()) and "".join(one) != "".join(other)
-
-
-def _is_amount(word: str) -> bool:
-    return bool(_AMOUNT.fullmatch(word)) or any(
-        word in known for known in (_FACTORS, _UNITS, _TENS, _SCALES, _ORDINALS)
-    )
 
 
 def _other_codes(one: Sequence[str], other: Sequence[str]) -> bool:

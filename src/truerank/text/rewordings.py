@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from random import Random
 from typing import Final, Literal, get_args
 
@@ -393,12 +393,8 @@ def _number(every: list[str], rng: Random) -> list[str] | None:
     return [*every[:at], _NUMBERS.get(every[at]) or _DIGITS[every[at]], *every[at + 1 :]]
 
 
-def _inside(every: list[str], rng: Random) -> list[str] | None:
-    return rng.choice(_AROUND).format(" ".join(every)).split() if is_looked_for_inside(every) else None
-
-
-def _short_inside(every: list[str], rng: Random) -> list[str] | None:
-    return None if is_looked_for_inside(every) else rng.choice(_AROUND).format(" ".join(every)).split()
+def _inside(every: list[str], rng: Random, *, short: bool = False) -> list[str] | None:
+    return rng.choice(_AROUND).format(" ".join(every)).split() if is_looked_for_inside(every) != short else None
 
 
 def _is_content(word: str) -> bool:
@@ -425,5 +421,5 @@ _REWORDERS: Final[Mapping[Kind, _Reworder]] = {
     "other spelling": _other_spelling,
     "number written otherwise": _number,
     "inside a longer query": _inside,
-    "short topic inside a longer query": _short_inside,
+    "short topic inside a longer query": partial(_inside, short=True),
 }

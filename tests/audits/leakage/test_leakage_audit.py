@@ -390,7 +390,7 @@ def test_labels_decide_the_verdict(
     }
 
 
-def test_pairs_of_common_words_are_weak_and_labels_say_how_many_are_wrong(tmp_path: Path) -> None:
+def test_pairs_of_common_words_are_weak() -> None:
     train = {f"q{number}": f"price of item {number}" for number in range(200)}
     train |= {"a": "price of the price", "b": "jousting rules of england"}
     test = {"1": "of price", "2": "england jousting rule"}
@@ -399,9 +399,7 @@ def test_pairs_of_common_words_are_weak_and_labels_say_how_many_are_wrong(tmp_pa
     shared = dict(found.candidates.select("query_id", "shared").iter_rows())
     assert shared["a"] > 0.9 and shared["b"] < 0.01
     assert found.summary["tests"]["test"]["doubts"]["common"] == 1
-    (labels := tmp_path / "labels.csv").write_text("topic_id,query_id,label\n1,a,no leak\n", encoding="utf-8")
-    judged = leakage.audit(train, test, options=options, encoding=encoding, labels=(str(labels),)).summary["tests"]
-    assert any("1 is no leak" in note for note in judged["test"]["notes"])
+    assert any("1 share only words" in note for note in found.summary["tests"]["test"]["notes"])
 
 
 def test_floor_adds_pairs_below_the_threshold(
@@ -512,6 +510,28 @@ def test_alike_texts_are_leaks_in_doubt_or_dismissed(tmp_path: Path) -> None:
     assert leakage.guard(rows, topics, encoder="packaged", threshold=0.9).dataset == [rows[1], rows[4]]
 
 
+#: Look-alikes: a frame, and what stands in it in the topics and in the log.
+_INNOCENTS = {
+    "error {} windows update": ("0x80070005 0x8007000d 0x80a7f3c1 0xc1900101", "0x80070002 0x8007000e 0x80a7f3c2"),
+    "how to treat worms in {}": ("sheep llamas alpacas", "goats donkeys camels ferrets"),
+    "premier league {} top scorers": ("2015/16 2017/18 2019/20", "2016/17 2018/19 2020/21"),
+    "is {} mg of ibuprofen safe": ("100 400 800", "200 600 1200"),
+    "delhi se {} jane wali train ka time table kya hai": ("jaipur lucknow agra surat", "indore kanpur bhopal varanasi"),
+    "boiling point of {} at sea level": ("ethanol acetone", "hexane toluene benzene"),
+    "{} in pandas": ("ValueError KeyError", "AttributeError TypeError"),
+    "function of {} in mice": ("BRCA1 CDK4 MAPK1", "BRCA2 CDK6 MAPK3"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("frame", _INNOCENTS)
+def test_a_frame_with_another_thing_in_it_is_no_leak(frame: str) -> None:
+    topics, log = ({str(at): frame.format(one) for at, one in enumerate(side.split())} for side in _INNOCENTS[frame])
+    with planting(1, 1):
+        found = leakage.audit(log, topics, encoder="packaged")
+    assert found.leaks().is_empty()
+    assert set(found.candidates.filter(standing="doubt")["differs"]) <= {"number"}
+
+
 def test_an_instruction_around_queries_hides_no_leak(tmp_path: Path) -> None:
     log = [f"cost of a {word}" for word in "boat kite drum harp loom plough anvil sledge quern".split()]
     lines = [
@@ -616,7 +636,7 @@ def test_labels_settle_a_known_leak(label: str, verdict: str, tmp_path: Path) ->
     assert found.candidates.filter(test="ship")["standing"].to_list() == ["leak" if label == "leak" else "dismissed"]
     assert found.folder is not None
     (run,) = json.loads((found.folder / "findings.sarif").read_text())["runs"]
-    assert [one["ruleId"] for one in run["results"]] == ["LEAK01"] * (label == "leak")
+    assert {one["ruleId"] for one in run["results"]} == ({"LEAK01"} if label == "leak" else set())
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ from truerank.text.contrasts import changed_place, contrast
 from truerank.text.normalising import normalise
 from truerank.text.reformulation import propose_types
 from truerank.text.rewordings import REWORDED
-from truerank.text.wording import EVIDENCE, core, key
+from truerank.text.wording import EVIDENCE, core, is_looked_for_inside, key
 from truerank.text.words import content_words, words
 from truerank.vectors.encoders import Encoder, WordsOnly
 from truerank.vectors.encoders.speed import ChosenWay, processor_name
@@ -112,19 +112,22 @@ def summarise(
     candidates = with_types(candidates, tests, encoder) if typed else untyped
     prefilter = _recall(proposed, topic_texts(tests, options.fields), options)
     nothing = Sensitivity(kinds=[], other_topics={})
-    texts = {test.name: topic_texts([test], options.fields) for test in tests}
+    spoken = {test.name: topic_texts([test], options.fields) for test in tests}
     known = {
         test.name: TestEvidence(
             candidates.filter(test=test.name),
             checked.get(test.name, nothing),
             options.threshold,
-            len({topic.topic_id for topic in test.topics} - {text.topic_id for text in texts[test.name]}),
-            encoder.name in (options.calibrated_for, WordsOnly.name),
+            len({topic.topic_id for topic in test.topics} - {text.topic_id for text in spoken[test.name]}),
             sum(name == test.name for name, _ in unread),
             proposed.common,
             encoder.name != WordsOnly.name,
-            len({text.topic_id for text in texts[test.name] if len(words(text.text)) > REWORDED}),
-            judgments is not None,
+            long=len({text.topic_id for text in spoken[test.name] if len(words(text.text)) > REWORDED}),
+            short=len(
+                {text.topic_id for text in spoken[test.name]}
+                - {text.topic_id for text in spoken[test.name] if is_looked_for_inside(words(text.text))}
+            ),
+            labelled=judgments is not None,
         )
         for test in tests
     }
@@ -138,11 +141,11 @@ def summarise(
     clean = [test.name for test in tests if summarised(test, without[test.name])["verdict"] == "CLEAN"]
     looked_for = {name: one["looked_for"] for name, one in found.items()}
     cells = cells_of(candidates, list(proposed.counts), looked_for, clean)
-    spoken = spoken_verdicts(found)
+    shown = spoken_verdicts(found)
     summary = AuditSummary(
-        verdict=spoken["verdict"],
-        sentence=spoken["sentence"],
-        verdicts=spoken["verdicts"],
+        verdict=shown["verdict"],
+        sentence=shown["sentence"],
+        verdicts=shown["verdicts"],
         threshold=options.threshold,
         floor=options.lowest,
         calibrated_for=options.calibrated_for,
@@ -169,10 +172,7 @@ def summarise(
         scope = scope_notes({test.name: [topic.topic_id for topic in test.topics] for test in tests}, judgments)
         summary["labels"] |= {"test_sets": " ".join(scope)} if scope else {}
     neighbours = proposed.pairs.filter(pl.col("rank") <= options.k).select(list(NEIGHBOUR_SCHEMA))
-    answered = judged.filter(pl.col("judged").is_not_null())
-    decided = answered.select("test", "topic_id", "source", "query_id", "judged").unique(maintain_order=True)
-    shown_pairs = candidates.select(list(CANDIDATE_SCHEMA))
-    return AuditResult(summary, shown_pairs, neighbours, judged=None if judgments is None else decided)
+    return AuditResult(summary, candidates.select(list(CANDIDATE_SCHEMA)), neighbours)
 
 
 _ANSWERS: Final = (True, False, None)
@@ -192,13 +192,11 @@ def _with_evidence(proposed: Proposed, options: AuditOptions, encoder: Encoder) 
     texts = pairs.filter(listed).select("topic_text", "compared").unique(maintain_order=True)
     decided = {pair: contrast(*pair) for pair in texts.iter_rows()}
     if encoder.name != WordsOnly.name:
-        open_ = pairs.filter(above & (pl.col("probed") == 0)).select("topic_text", "compared").unique()
-        decided |= dict.fromkeys(
-            _of_templates(
-                [pair for pair in open_.sort(open_.columns).iter_rows() if not decided[pair]], proposed, encoder
-            ),
-            "template",
+        alone = (
+            pairs.filter(above & (pl.col("probed") == 0)).select("topic_text", "compared").unique(maintain_order=True)
         )
+        undecided = [pair for pair in alone.iter_rows() if not decided[pair]]
+        decided |= dict.fromkeys(_of_templates(undecided, proposed, encoder), "template")
     columns = {
         "differs": pl.Series([decided[pair] for pair in texts.iter_rows()], dtype=pl.String),
         "content": pl.Series([len(set(core(text).keys)) for text in texts["topic_text"]], dtype=pl.Int32),
@@ -224,14 +222,12 @@ def _of_templates(pairs: Sequence[tuple[str, str]], proposed: Proposed, encoder:
     places = {pair: place for pair in pairs if (place := changed_place(*pair)) and max(map(len, place)) == 1}
     changed = {pair: (one[0].form, other[0].form) for pair, (one, other) in places.items()}
     similar = WordVectors(encoder, {word for pair in changed.values() for word in pair})
-    near: dict[str, list[str]] = {}
-    topics = {topic for topic, _ in changed}
-    rows = proposed.pairs.select("topic_text", "compared").unique(maintain_order=True).iter_rows()
-    for topic, text in rows:
-        if topic in topics:
-            near.setdefault(topic, []).append(text)
+    near = {topic: list[str]() for topic, _ in changed}
+    for topic, text in proposed.pairs.select("topic_text", "compared").unique(maintain_order=True).iter_rows():
+        near.get(topic, []).append(text)
     for (topic, text), (one, other) in changed.items():
-        if max(map(proposed.holders, (one, other))) > proposed.rare or similar([one], [other])[0, 0] >= _ONE_WORD:
+        holders = max(proposed.held.get(word, 0) for word in (one, other))
+        if holders > proposed.rare or similar([one], [other])[0, 0] >= _ONE_WORD:
             continue
         fillers = {
             key(place[1][0].form)

@@ -12,14 +12,15 @@ from truerank.audits.leakage.options import FIELDS
 from truerank.audits.leakage.results import (
     DoubtCount,
     FieldCount,
+    KindClaim,
     KindFound,
     PrefilterRecall,
     Sensitivity,
     SourceCount,
+    Standing,
     TestSummary,
     VerdictWord,
 )
-from truerank.measures.magnitudes import proportion
 from truerank.overlaps.meaning import UnreadShare
 from truerank.sources import TopicSet
 from truerank.text.normalising import normalise
@@ -61,7 +62,8 @@ class TestEvidence:
     """What an audit knows of one test set.
 
     `pairs` are its candidates with their `standing` and, where labels were given (`labelled`), `judged`. `silent`
-    topics have no text to compare, `unread` ones a text that the encoder cannot read. Of `long` topics, the first words
+    topics have no text to compare, `unread` ones a text that the encoder cannot read. `short` topics are not looked for
+    inside longer queries; of `long` ones, the first words
     were reworded. From the share `common` of training texts on, a word is a common one. `encoded` says whether there
     was an encoder at all.
     """
@@ -72,14 +74,14 @@ class TestEvidence:
     sensitivity: Sensitivity
     threshold: float
     silent: int = 0
-    calibrated: bool = True
     unread: int = 0
     common: float = 1.0
     encoded: bool = True
     long: int = 0
+    short: int = 0
     labelled: bool = False
 
-    def of(self, standing: str) -> pl.DataFrame:
+    def of(self, standing: Standing) -> pl.DataFrame:
         """The pairs that are leaks, doubts or dismissed."""
         return self.pairs.filter(standing=standing)
 
@@ -116,6 +118,7 @@ def summarise_test(
         doubts=doubts,
         dismissed=known.of("dismissed").height,
         fields=count_fields(leaks, sources, fields),
+        kinds=_claims(known.sensitivity["kinds"]),
         sensitivity=known.sensitivity["kinds"],
         other_topics=known.sensitivity["other_topics"],
     )
@@ -207,7 +210,6 @@ class _Reasons:
             yield f"Dismissed, since the texts differ in what decides: {counted(dismissed.height, 'pair')} ({named})."
         if common := self.doubts.get("common", 0):
             yield f"Of the pairs in doubt, {common:,d} share only words that at least 1% of the training texts hold."
-        yield from self._wrong()
         carriers = [(f"Training queries of {name}", count.get("carrier")) for name, count in self.counts.items()]
         for texts, around in ((self.test.noun.capitalize(), self.test.carrier), *carriers):
             if around:
@@ -221,8 +223,9 @@ class _Reasons:
         if (count := self.known.long) and self.known.sensitivity["kinds"]:
             longer = f"1 {_one(self.test.noun)} is" if count == 1 else f"{count:,d} {self.test.noun} are"
             yield f"{longer} longer than {REWORDED} words: rewordings were planted among the first {REWORDED}."
-        if not self.known.calibrated:
-            yield "The threshold is not calibrated for this encoder; what is claimed rests on the planted changes."
+        if short := self.known.short:
+            topics = counted(short, _one(self.test.noun), self.test.noun)
+            yield f"Of {topics} no text has the three content words to be looked for inside longer queries."
         if prefilter is not None:
             recall = "no pair shows how many were missed"
             if prefilter["true_pairs"]:
@@ -230,20 +233,6 @@ class _Reasons:
                     f"recall {prefilter['recall']:.3f}, 95% interval {prefilter['low']:.3f} to {prefilter['high']:.3f}"
                 )
             yield f"Texts that share few trigrams with a topic were not encoded ({recall})."
-
-    def _wrong(self) -> Iterator[str]:
-        """How many of the pairs in doubt are no leaks, by those at or below the threshold that people judged."""
-        if not (self.known.labelled and self.doubts["pairs"]):
-            return
-        below = pl.col("similarity") <= pl.lit(self.known.threshold, pl.Float32)
-        answers = self.known.pairs.filter(below & (pl.col("evidence") != ""))["judged"].drop_nulls()
-        if others := int((~answers).sum()):
-            wrong = proportion(others, len(answers))
-            yield (
-                f"Of {counted(len(answers), 'such pair')} that people judged, {others:,d} "
-                f"{'is' if others == 1 else 'are'} no leak: expect {wrong.low:.0%} to {wrong.high:.0%} among the "
-                "rest if they were drawn at random."
-            )
 
     def _unread(self) -> Iterator[str]:
         for name, count in self.counts.items():
@@ -280,6 +269,18 @@ def kinds_seen(
         if kind not in blind and sum(row["planted"] for row in rows) < _FEWEST_TO_SAY
     }
     return [kind for kind in by_kind if kind not in blind and kind not in few], blind, few
+
+
+def _claims(found: Sequence[KindFound]) -> list[KindClaim]:
+    """Over all fields, what was planted and found of each kind, and what is claimed of it."""
+    _, blind, few = kinds_seen(found)
+    claims = []
+    for kind, claim in CLAIMS.items():
+        rows = [row for row in found if row["kind"] == kind and row["planted"]]
+        said = "no: found too seldom" if kind in blind else "no: too few to say" if kind in few else claim
+        planted, hits = (sum(row[key] for row in rows) for key in ("planted", "found"))
+        claims.append(KindClaim(kind=kind, planted=planted, found=hits, claimed=said if rows else "no: not planted"))
+    return claims if found else []
 
 
 #: What an audit without an encoder says of itself.

@@ -194,7 +194,7 @@ def with_kinds(
             *(line for one in found if one.verdict == word and one.of for line in one.settle),
         ]
         verdict = {"verdict": word, "sentence": why, "settle": list(dict.fromkeys(settle))}
-        tests[name] = {**tests[name], **verdict, "kinds": [one.json() for one in found]}  # type: ignore[typeddict-item]
+        tests[name] = {**tests[name], **verdict, "document_kinds": [one.json() for one in found]}  # type: ignore[typeddict-item]
         for source in sources:
             for one in (one for one in found if one.of):
                 rows = leaks.filter(test=name, source=source, kind=one.kind)
@@ -215,7 +215,7 @@ def with_kinds(
 
 def kinds_of(audit: AuditResult, test: str) -> tuple[KindVerdict, ...]:
     """What an audit found of each kind of leak of documents; nothing where it compared none."""
-    return tuple(map(KindVerdict.of_summary, audit.summary["tests"][test].get("kinds", ())))
+    return tuple(map(KindVerdict.of_summary, audit.summary["tests"][test].get("document_kinds", ())))
 
 
 #: Kinds of leak that count where nobody says which: those that change what a score of these topics means.

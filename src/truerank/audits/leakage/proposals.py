@@ -130,10 +130,6 @@ class Proposed:
         """How many of the first texts hold a rare word at most."""
         return max(_FEWEST_HOLDERS, _RARE * sum(min(count["read"], _COUNTED) for count in self.counts.values()))
 
-    def holders(self, word: str) -> int:
-        """How many of the first texts hold a word."""
-        return self.held.get(word, 0)
-
 
 def propose(
     sources: Sequence[TrainingSource],

@@ -17,7 +17,7 @@ from truerank.audits.leakage.calibration import Calibration
 from truerank.audits.leakage.card import leakage_card
 from truerank.audits.leakage.cells import CELLS, matrix_svg
 from truerank.audits.leakage.documents.report import document_sections, short_kinds_table
-from truerank.audits.leakage.estimate import NOTHING_CLAIMED, kinds_seen
+from truerank.audits.leakage.estimate import NOTHING_CLAIMED
 from truerank.audits.leakage.kinds import kind_named, kinds_of
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import (
@@ -46,7 +46,6 @@ from truerank.records import Input
 from truerank.sources import open_queries, parse
 from truerank.text.normalising import normalise
 from truerank.text.printable import counted, listed
-from truerank.text.rewordings import CLAIMS
 from truerank.text.wording import EVIDENCE
 from truerank.vectors.encoders.base import WordsOnly
 from truerank.work.runs import Run
@@ -131,8 +130,8 @@ _WIDTH: Final = 100
 
 
 def sensitivity_parts(summary: AuditSummary) -> Iterator[Part]:
-    """What the page says of the sensitivity check: all figures, and the converse."""
-    tables = _tables(summary)
+    """What the page says of the sensitivity check, and the converse."""
+    tables = kind_tables(summary)
     if not tables:
         return
     yield Prose(
@@ -142,7 +141,6 @@ def sensitivity_parts(summary: AuditSummary) -> Iterator[Part]:
             f"compared by letters. {NOTHING_CLAIMED}",
         )
     )
-    yield from kind_tables(summary)
     yield from tables
     yield Table(
         "The converse: topic texts for which the audit would propose another topic of the same test set.",
@@ -159,40 +157,16 @@ _BY: Final = Column.numbers(",d", *(name.capitalize() for name in EVIDENCE), abo
 
 
 def kind_tables(summary: AuditSummary) -> list[Table]:
-    """By test set, what was planted and found of each kind of change, and whether the verdict claims it."""
-    columns = heads("Kind, Planted:,d, Found:,d, Claimed")
-    found = []
-    for name, test in summary["tests"].items():
-        seen, blind, few = kinds_seen(test["sensitivity"])
-        rows = []
-        for kind, claim in CLAIMS.items():
-            of_kind = [row for row in test["sensitivity"] if row["kind"] == kind]
-            planted, hit = (sum(row[key] for row in of_kind) for key in ("planted", "found"))
-            said = (
-                "no: found too seldom" if kind in blind else "no: too few to say" if kind in few else "no: not planted"
-            )
-            rows.append((kind, planted, hit, claim if kind in seen else said))
-        if test["sensitivity"]:
-            found.append(Table(f"Planted changes of {name}, and what the verdict claims.", columns, tuple(rows)))
-    return found
-
-
-def _tables(summary: AuditSummary) -> list[Table]:
-    interval = Column("95% interval", align="right")
-    columns = (*heads("Field, Kind, Planted:,d, Found:,d, Share:.2f"), interval, *_BY)
-    tables = []
-    for name, test in summary["tests"].items():
-        rows = [
-            (
-                _FIELDS[row["field"]], row["kind"], row["planted"], row["found"], row["share"],
-                f"{row['low']:.2f} to {row['high']:.2f}", *(row["by"][by] for by in EVIDENCE),
-            )
-            for row in test["sensitivity"]
-            if row["planted"]
-        ]  # fmt: skip
-        if rows:
-            tables.append(Table(f"Planted rewordings of {name} that the audit would have found.", columns, tuple(rows)))
-    return tables
+    """By test set, what was planted and found of each kind of change, and what the verdict claims of it."""
+    return [
+        Table(
+            f"Planted changes of {name}, and what the verdict claims.",
+            heads("Kind, Planted:,d, Found:,d, Claimed"),
+            tuple((one["kind"], one["planted"], one["found"], one["claimed"]) for one in kinds),
+        )
+        for name, test in summary["tests"].items()
+        if (kinds := test.get("kinds"))
+    ]
 
 
 def cells_table(summary: AuditSummary) -> Table:
@@ -671,7 +645,7 @@ def _parts(result: AuditResult) -> Iterator[Table | str]:
         yield cells_table(summary)
     elif any(test["leaked_topics"] or test["doubts"]["pairs"] for test in summary["tests"].values()):
         yield counts_table(summary)
-    if any(about.get("kinds") for about in summary["tests"].values()):
+    if any(about.get("document_kinds") for about in summary["tests"].values()):
         yield short_kinds_table(result)
     if "baseline" in summary:
         yield news_table(summary["baseline"])

@@ -32,7 +32,7 @@ NEIGHBOUR_SCHEMA: Final[dict[str, Any]] = frame_schema(
 #: "inside" (the whole topic in a longer query), "shingles" (a near-duplicate, or a long text in the other one); it is
 #: empty for pairs that are kept for calibration only. `differs` names what the texts differ in where that decides that
 #: they ask for other things ("number", "opposite", "template", …). `standing` follows from these and from labels
-#: (`STANDINGS`). `shared` is the share of training texts with the rarest word that both texts have, for pairs by words
+#: (`Standing`). `shared` is the share of training texts with the rarest word that both texts have, for pairs by words
 #: or letters: where it is high, the pair is weak evidence.
 CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
     name: kind for name, kind in NEIGHBOUR_SCHEMA.items() if name != "exact"
@@ -42,7 +42,7 @@ CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
 #: judged a leak. *Doubt*: fewer content words, letters only, the topic inside a longer query, one changed number alone,
 #: or the same words in an order that may turn the meaning. *Dismissed*: the texts differ in what decides, or it was
 #: judged no leak.
-STANDINGS: Final = ("leak", "doubt", "dismissed")
+Standing = Literal["leak", "doubt", "dismissed"]
 #: What texts may differ in without being dismissed; the same words in another order are seldom another need.
 UNDECIDED: Final = ("", "number")
 UNDECIDED_ORDER: Final = (*UNDECIDED, "numbers", "code", "negation", "direction")
@@ -132,6 +132,15 @@ class KindFound(TypedDict):
     by: dict[str, int]
 
 
+class KindClaim(TypedDict):
+    """A kind of planted changes: how many were planted and found in all fields, and what the verdict claims of it."""
+
+    kind: str
+    planted: int
+    found: int
+    claimed: str
+
+
 class OtherTopics(TypedDict):
     """Texts of one field for which the audit would propose another topic of the same test set, by evidence."""
 
@@ -168,10 +177,11 @@ class TestSummary(TypedDict):
     unread: NotRequired[int]
     doubts: DoubtCount
     dismissed: NotRequired[int]
+    kinds: NotRequired[list[KindClaim]]
     fields: dict[str, dict[str, FieldCount]]
     sensitivity: list[KindFound]
     other_topics: dict[str, OtherTopics]
-    kinds: NotRequired[list[dict[str, Any]]]
+    document_kinds: NotRequired[list[dict[str, Any]]]
     documents: NotRequired[dict[str, int]]
     other_documents: NotRequired[dict[str, OtherTopics]]
     boilerplate: NotRequired[list[dict[str, Any]]]
@@ -250,8 +260,6 @@ class AuditResult(Result, shown_in="truerank.audits.leakage.report"):
         calibration: the precision at each threshold, where labels carry similarities.
         topics: ids of topics whose nearest training queries are shown.
         left_over: unfinished work of other audits in the same folder, in sentences.
-        judged: the pairs that labels decide, by test, topic_id, source and query_id, with `judged`: true for a leak;
-            None without labels, and for an audit that was read from its folder.
         leaks: every leak with where it stands in the training data, columns as in `LEAKS`.
         templates: pairs of documents whose texts have a frame in common and say other things, which are not leaks;
             columns as in `LEAKS`.
@@ -267,7 +275,6 @@ class AuditResult(Result, shown_in="truerank.audits.leakage.report"):
     calibration: Calibration | None = None
     topics: tuple[str, ...] = ()
     left_over: tuple[str, ...] = ()
-    judged: pl.DataFrame | None = None
     leaks: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LEAKS))
     templates: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LEAKS))
 
