@@ -23,13 +23,9 @@ def made_audit(
     """An audit of the test set "reefs" with these leaks and verdicts."""
     topics = sorted({row["topic_id"] for row in rows if row["kind"] == "query-query"})
     about = {"topics": 30, "looked_for": 30, "noun": "topics", "verdict": "CONTAMINATED", "leaked_topics": topics}
-    about |= {
-        "document_kinds": [one.json() for one in kinds],
-        "documents": {"read": documents, "relevant": 5},
-        "fields": {},
-    }
-    about |= {"below": {"topics": 0, "queries": 0, "pairs": 0, "fields": {}}, "sensitivity": [], "other_topics": {}}
-    about |= {"why": "", "sentence": "", "settle": [], "evidence": []}
+    about |= {"document_kinds": [one.json() for one in kinds], "documents": {"read": documents, "relevant": 5}}
+    about |= {"doubts": {"topics": 0, "queries": 0, "pairs": 0, "fields": {}}, "sensitivity": [], "other_topics": {}}
+    about |= {"sentence": "", "settle": [], "notes": [], "fields": {}}
     summary: Any = {
         "threshold": 0.91, "floor": 0.91, "calibrated_for": "", "calibrated": False, "encoder": "words", "top_k": 0,
         "mode": "exhaustive", "sources": sources, "tests": {"reefs": about}, "cells": [], "prefilter": None,
