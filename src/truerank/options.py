@@ -491,8 +491,7 @@ class Encoding(Options):
 
     Attributes:
         encoder: a Hugging Face id, a local folder, packaged, or words for none: texts are then compared by their words
-            and letters. Auto takes the paper's, paraphrase-MiniLM-L6-v2, where it is kept or can be fetched, else
-            packaged, else words.
+            and letters. Auto takes packaged where it is installed, else words; it asks no network.
         backend: what runs the encoder; auto takes OpenVINO, ONNX Runtime or torch, the first that is installed.
         device: where the torch backend runs, such as cuda:0.
         precision: auto runs a first pass in lower precision where that is faster on this machine; the pairs above the

@@ -20,13 +20,10 @@ from truerank.vectors.encoders import opening
 @pytest.fixture
 def no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     """ONNX Runtime and torch are not installed."""
-    for kept in (opening.chosen, encoders._open, encoders._reading):
-        kept.cache_clear()
+    encoders._open.cache_clear()
     found = opening.find_spec
     hidden = ("onnx", "onnxruntime", "tokenizers", "openvino", "sentence_transformers")
     monkeypatch.setattr(opening, "find_spec", lambda name: None if name in hidden else found(name))
-    yield
-    opening.chosen.cache_clear()
 
 
 @pytest.mark.usefixtures("no_encoder")
@@ -65,6 +62,16 @@ def test_a_check_without_a_place_draws_nothing() -> None:
         "import sys, truerank; from truerank.core.result import summary\n"
         "summary(truerank.check('sample')).show()\n"
         "print({'matplotlib', 'scipy.stats', 'httpx2', 'huggingface_hub', 'cryptography'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+def test_an_audit_where_no_encoder_is_named_asks_no_network() -> None:
+    code = (
+        "import sys, truerank; from truerank.sources.sample import SAMPLE\n"
+        "truerank.leakage.audit([str(SAMPLE.train[1])], [str(SAMPLE.tests[0])])\n"
+        "print({'httpx', 'httpx2', 'huggingface_hub', 'requests'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

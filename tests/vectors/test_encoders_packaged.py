@@ -201,6 +201,9 @@ def test_torch_backend_gives_the_same_vectors(onnx: Encoder) -> None:
     again = pickle.loads(pickle.dumps(encoder))
     assert again.fingerprint == encoder.fingerprint
     assert again.encode(TEXTS).tobytes() == encoder.encode(TEXTS).tobytes()
+    # As on a GPU.
+    again._tokens = 64
+    assert np.abs(again.encode(TEXTS) - onnx.encode(TEXTS)).max() < 2e-6
 
 
 @needs_torch

@@ -23,7 +23,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby, product
+from itertools import chain, groupby, product
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
@@ -266,13 +266,6 @@ _LONGEST_ABBREVIATION: Final = 5
 _FEWEST_LETTERS: Final = ((4, 3), (4, 3), (3, 2), (3, 2), (2, 1))
 
 
-class _Token(NamedTuple):
-    """What stands between two blanks, as far as it matters here."""
-
-    words: tuple[str, ...]
-    possible: bool
-
-
 class _Topic(NamedTuple):
     """A topic text: all its words, those that its core could do without, and how many the core has."""
 
@@ -346,7 +339,7 @@ class WordingProbe:
                 rarest = min(own, key=lambda word: ((held or {}).get(word, 0), -len(word)))
                 self._inside[rarest].append((number, found.words, own, own.index(rarest)))
         self._inside.default_factory = None
-        self._tokens: dict[str, _Token] = {}
+        self._tokens: dict[str, bool] = {}
         #: Tokens that no text with evidence has.
         self._foreign: set[str] = set()
         self._nearest: dict[str, tuple[str, ...]] = {}
@@ -361,11 +354,10 @@ class WordingProbe:
         found: list[tuple[int, int, int]] = []
         for place, text in enumerate(texts):
             written, named = tokens(text), dict[int, int]()
+            every = [*chain.from_iterable(map(folded, written))]
             if self._foreign.isdisjoint(written) and self._all_possible(written):
-                every = [word for token in written for word in self._token(token).words] or written
-                named = self._matches(core_of(self._spelled(every)))
-            if self._inside:
-                every = [word for token in written for word in folded(token)]
+                named = self._matches(core_of(self._spelled(every or written)))
+            if not self._inside.keys().isdisjoint(every):
                 named = dict.fromkeys(self._held_whole(every), INSIDE) | named
             found += ((place, number, what) for number, what in sorted(named.items()))
         return found
@@ -387,7 +379,7 @@ class WordingProbe:
     def _all_possible(self, written: list[str]) -> bool:
         """Whether no token rules the text out; long ones first, which are rare and no topic text has them."""
         for token in sorted(written, key=len, reverse=True):
-            if not self._token(token).possible:
+            if not self._may_be(token):
                 if len(self._foreign) >= _REMEMBERED:
                     self._foreign.clear()
                 self._foreign.add(token)
@@ -405,15 +397,14 @@ class WordingProbe:
             found += [whole] if alone and len(letters) > 1 and whole in self._written else letters
         return found
 
-    def _token(self, written: str) -> _Token:
-        """A token; remembered, because words come back."""
-        token = self._tokens.get(written)
-        if token is None:
+    def _may_be(self, token: str) -> bool:
+        """Whether a text with this token can be evidence; remembered, because words come back."""
+        possible = self._tokens.get(token)
+        if possible is None:
             if len(self._tokens) >= _REMEMBERED:
                 self._tokens.clear()
-            every = folded(written)
-            token = self._tokens[written] = _Token(every, all(map(self._possible, every)))
-        return token
+            possible = self._tokens[token] = all(map(self._possible, folded(token)))
+        return possible
 
     def _possible(self, word: str) -> bool:
         """Whether a text with this word can be evidence for any topic text."""

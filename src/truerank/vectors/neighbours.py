@@ -8,6 +8,7 @@ one, which then encodes only what the first let through.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
@@ -223,18 +224,26 @@ class ScanTask:
     def open(self) -> Callable[[TextBlock], pl.DataFrame]:
         """Opens the encoder and returns the scan of one block: what it keeps, as in `KEPT_SCHEMA`."""
         encoder = self.open_encoder()
-        return lambda block: keep(block, encoder.encode(block.normalised), self)
+
+        def scan(block: TextBlock) -> pl.DataFrame:
+            with ThreadPoolExecutor(1) as beside:
+                # The encoder leaves Python to others while it computes.
+                probed = None if self.probe is None else beside.submit(self.probe, block.normalised)
+                vectors = encoder.encode(block.normalised)
+                return keep(block, vectors, self, [] if probed is None else probed.result())
+
+        return scan
 
 
-def keep(block: TextBlock, vectors: Vectors, task: ScanTask) -> pl.DataFrame:
+def keep(block: TextBlock, vectors: Vectors, task: ScanTask, extra: Sequence[tuple[int, int, int]]) -> pl.DataFrame:
     """The texts of a block that may belong to the result, with the topic texts they may belong to.
 
     Args:
         vectors: their unit vectors, shape (texts, dimension).
+        extra: what the probe names.
     """
     topics, places, similarities = _pairs_above(vectors, task)
     probed = np.zeros(len(topics), np.uint8)
-    extra = task.probe(block.normalised) if task.probe is not None else []
     if extra:
         at, of, what = (np.array(side, np.intp) for side in zip(*extra, strict=True))
         values = rounded(np.einsum("ij,ij->i", vectors[at], task.topic_vectors[of]))

@@ -43,7 +43,7 @@ from truerank.work.jobs import Job
 from truerank.work.kept import keep_json, kept_json
 
 #: Texts of a source on which the error of the low-precision pass is measured, and nearest topic texts of each.
-_PILOT_TEXTS = 512
+_PILOT_TEXTS = 256
 _PILOT_TOPICS = 8
 #: Fewer texts are not worth a pilot and a first pass; nor, where the error is known already, a first pass.
 _WORTH_A_PILOT = 2048
@@ -77,7 +77,7 @@ class SearchPlan:
         prefilter: the filter in front of the encoder; None for exhaustive search.
         error: the error to allow for in the low-precision pass, where another source has shown it already.
         block_size: texts in a block.
-        unread: which texts the encoder cannot read; asked about topic texts, and what the scan finds above the floor.
+        unread: which texts the encoder cannot read; asked about topic texts, and of pairs that the scan names.
     """
 
     open_exact: Callable[[], Encoder]
@@ -206,10 +206,11 @@ def _with_screen(rows: Rows, plan: SearchPlan) -> SearchPlan:
 
 
 def _selected(kept: pl.DataFrame, plan: SearchPlan) -> pl.DataFrame:
-    """The result of an exact scan; a text above the floor that the encoder cannot read has no similarity."""
+    """The result of an exact scan; a text of a candidate pair that the encoder cannot read has no similarity."""
     pairs = select(kept, plan.floor, plan.top_k)
-    above = pairs.filter(pl.col("similarity") > pl.lit(plan.floor, pl.Float32))["text"].unique(maintain_order=True)
-    silent = above.filter(pl.Series(plan.unread([normalise(text) for text in above]), dtype=pl.Boolean))
+    named = (pl.col("similarity") > pl.lit(plan.floor, pl.Float32)) | (pl.col("probed") > 0)
+    texts = pairs.filter(named)["text"].unique(maintain_order=True)
+    silent = texts.filter(pl.Series(plan.unread([normalise(text) for text in texts]), dtype=pl.Boolean))
     nothing = pl.when(pl.col("text").is_in(silent.implode())).then(pl.lit(0, pl.Float32))
     return pairs.with_columns(similarity=nothing.otherwise("similarity"))
 

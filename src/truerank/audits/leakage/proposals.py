@@ -154,8 +154,11 @@ def propose(
         if check is not None and plan.error is None:
             # One pilot serves all sources: each checks the error again on what it encodes twice.
             plan = replace(plan, error=check.allowed)
-        sample = [carrier(text) for text in dict.fromkeys(map(normalise, map(repair, first))) if text]
-        counts[name] = SourceCount(**_counted(queries), unread=unread_share(sample, plan.unread))
+        share = unread_share(
+            [text for text in first if text.strip()],
+            lambda some: plan.unread([carrier(normalise(repair(text))) for text in some]),  # noqa: B023
+        )
+        counts[name] = SourceCount(**_counted(queries), unread=share)
         if (like := ids_among(first, topics)) is not None:
             counts[name] = {**counts[name], "ids": like}
         if carrier:

@@ -358,10 +358,14 @@ def _types(above: pl.DataFrame, tests: Sequence[str]) -> Table | None:
     )
 
 
+#: Fewer pairs have no distribution.
+_FEWEST_DRAWN: Final = 20
+
+
 def similarity_pictures(result: AuditResult) -> Iterator[Picture]:
     """How similar the nearest queries of all topics are, and all neighbours that were kept."""
     neighbours, summary = result.neighbours, result.summary
-    if neighbours.is_empty() or not has_encoder(summary):
+    if len(neighbours) < _FEWEST_DRAWN or not has_encoder(summary):
         return
     threshold = summary["threshold"]
     nearest = neighbours.group_by("test", "topic_id").agg(pl.col("similarity").max()).sort("test", "topic_id")

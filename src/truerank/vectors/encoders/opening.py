@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -229,15 +228,11 @@ def open_encoder(
     return open_spec(EncoderSpec(name, backend, device, precision, threads, tuple(calibration)))
 
 
-@cache
 def chosen(name: str, backend: Backend = "auto") -> str:
-    """What an encoder's name stands for: `auto` is the paper's, `packaged` or, where no backend is named, `words`."""
+    """What an encoder's name stands for: `auto` is `packaged`, or `words` where it cannot be run and no backend is
+    named; the network is not asked."""
     if name != AUTO:
         return name
-    if _built_in() or find_spec("sentence_transformers") is not None:
-        with suppress(InputError, MissingExtraError):
-            hub_folder(DEFAULT_MODEL)
-            return DEFAULT_MODEL
     return packaged_or_words() if backend == "auto" else PACKAGED
 
 

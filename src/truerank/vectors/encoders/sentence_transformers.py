@@ -17,6 +17,8 @@ from truerank.vectors.encoders.tokenizing import TextTokenizer, TokenIds
 
 _CPU_BATCH: Final = 32
 _GPU_BATCH: Final = 512
+#: Tokens of a batch on a GPU, which is kept busy by many short texts and has room for few long ones.
+_GPU_TOKENS: Final = 1 << 16
 
 
 class SentenceTransformerEncoder(OpenedEncoder):
@@ -46,11 +48,11 @@ class SentenceTransformerEncoder(OpenedEncoder):
             torch.set_num_threads(spec.threads)
         self._model = model
         self._inputs = _Inputs.of(model)
-        self._batch = _CPU_BATCH if device == "cpu" else _GPU_BATCH
+        self._batch, self._tokens = (_CPU_BATCH, 0) if device == "cpu" else (_GPU_BATCH, _GPU_TOKENS)
         versions = f"torch {torch.__version__}, sentence-transformers {sentence_transformers.__version__}"
         key = fingerprint(
             _content(model), str(model), model.prompts, model.default_prompt_name, spec.precision,
-            versions, device.partition(":")[0], self._batch, self._inputs is not None,
+            versions, device.partition(":")[0], self._batch, self._tokens, self._inputs is not None,
         )  # fmt: skip
         # Another process takes the same device, or none: vectors of another kind of device would differ.
         super().__init__(replace(spec, device=device), name=name, dimension=_dimension(model), fingerprint=key)
@@ -76,16 +78,18 @@ class SentenceTransformerEncoder(OpenedEncoder):
         import torch
 
         ids = self._inputs.tokenizer.ids(texts)
-        order = np.argsort(-ids.lengths, kind="stable")
+        order = places = np.argsort(-ids.lengths, kind="stable")
         found = []
         with torch.inference_mode():
-            for start in range(0, len(order), self._batch):
-                batch = self._inputs.batch(ids, order[start : start + self._batch])
+            while len(order):
+                size = max(1, self._tokens // max(1, int(ids.lengths[order[0]]))) if self._tokens else self._batch
+                some, order = order[:size], order[size:]
+                batch = self._inputs.batch(ids, some)
                 there = {name: _moved(value, self._spec.device) for name, value in batch.items()}
                 found.append(self._model(there)["sentence_embedding"].float())
             # One wait for the device, at the end.
             vectors = torch.cat(found).cpu().numpy()
-        return to_unit_length(vectors[np.argsort(order)])
+        return to_unit_length(vectors[np.argsort(places)])
 
 
 def _moved(value: Any, device: str | None) -> Any:
