@@ -252,7 +252,6 @@ EVIDENCE: Final = ("encoder", "words", "letters", "inside", "shingles")
 #: Different core words of a topic text that may stand in a longer query, and of a question at its end. Of 135,931
 #: queries of five logs, 8 hold a topic text of robust04 with three, 2 one of nfcorpus; with two, 42 and 138 do.
 _FEWEST_INSIDE: Final = 3
-SHINGLES: Final = 4
 _ASKED_INSIDE: Final = 2
 _REMEMBERED: Final = 1 << 18
 #: Texts that hold a word, from which on it is one; damage that is seen again and again is rarer than the word itself.
