@@ -258,3 +258,18 @@ def test_questions_that_ask_the_same_count_once(forms: tuple[str, ...], length: 
     assert found.base is not None and found.base.topics == 12 * len(forms)
     assert (found.repaired is not None and found.repaired.topics == 12) is counted
     assert ("copies of another one" in " ".join(found.conclusion.repairs)) is counted
+
+
+@pytest.mark.parametrize(("topics", "word"), [(60, "HOLDS EXCEPT"), (70, "HOLDS")])
+def test_judgments_in_sight_on_a_tenth_of_the_topics_forbid_a_plain_word(topics: int, word: str) -> None:
+    draw, docs = random.Random(1), [f"d{at}" for at in range(60)]
+    qrels = {f"t{at}": dict.fromkeys(draw.sample(docs, 8), 1) for at in range(topics)}
+    runs: Runs = {"good": {}, "plain": {}}
+    for at, (topic, relevant) in enumerate(qrels.items()):
+        for name, sight in (("good", 99.0 if at < 6 else 1.0), ("plain", 0.6)):
+            runs[name][topic] = {doc: sight * (doc in relevant) + draw.gauss(0, 1) for doc in docs}
+    found = truerank.check(qrels=qrels, run=runs, system="good", baseline="plain")
+    (fault,) = found.answer("files").facts["faults"]
+    # The lead is shown without these topics, too: what forbids the word is how many they are.
+    assert (fault["kind"], len(fault["topics"])) == ("judgments-in-sight", 6)
+    assert found.conclusion.word == word
