@@ -273,3 +273,38 @@ def test_judgments_in_sight_on_a_tenth_of_the_topics_forbid_a_plain_word(topics:
     # The lead is shown without these topics, too: what forbids the word is how many they are.
     assert (fault["kind"], len(fault["topics"])) == ("judgments-in-sight", 6)
     assert found.conclusion.word == word
+
+
+def _lead(failed: int, even: float = 0.0, results: int = 50) -> Check:
+    """Two runs that are much alike; the baseline's lists of some topics are in random order."""
+    draw, docs = random.Random(6), [f"d{at}" for at in range(results)]
+    qrels = {f"t{at}": dict.fromkeys(draw.sample(docs, 5), 1) for at in range(50)}
+    runs: Runs = {"good": {}, "plain": {}}
+    for at, (topic, relevant) in enumerate(qrels.items()):
+        fit = {doc: 2.0 * (doc in relevant) + draw.gauss(0, 1) for doc in docs}
+        for name, more in (("good", even), ("plain", 0.0)):
+            runs[name][topic] = {doc: fit[doc] + more * (doc in relevant) + draw.gauss(0, 0.4) for doc in docs}
+        if at < failed:
+            runs["plain"][topic] = {doc: draw.gauss(0, 1) for doc in docs}
+    return truerank.check(qrels=qrels, run=runs, system="good", baseline="plain")
+
+
+@pytest.mark.parametrize(
+    ("failed", "even", "results", "word"),
+    [
+        (12, 0.0, 50, "HOLDS EXCEPT"),
+        (0, 0.3, 50, "HOLDS"),
+        # Where the lead is everywhere, a part makes it larger only.
+        (12, 0.8, 50, "HOLDS"),
+        # Short lists do not tell how alike they are.
+        (12, 0.0, 15, "HOLDS"),
+    ],
+)
+def test_a_lead_that_is_gone_where_two_runs_are_alike_has_no_plain_word(
+    failed: int, even: float, results: int, word: str
+) -> None:
+    found = _lead(failed, even, results)
+    told = "on the 38 topics in which the results of both are most alike, where it is" in found.conclusion.reason
+    assert (found.conclusion.word, told) == (word, word != "HOLDS")
+    if told:
+        assert "The lead comes from the other 12 (t" in found.conclusion.reason
