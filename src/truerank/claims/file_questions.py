@@ -279,9 +279,10 @@ def _where_alike(claim: Claim, answer: ClaimAnswer, files: Files) -> ClaimAnswer
     How alike they are, no score says: a topic counts by how far down one has what the other ranks first, or lacks it.
     A fault in a part of a run, or of the index that it was made on, is in topics where they are not.
     """
+    if answer.exception or answer.repair is not None or claim.base.effect != "stands":
+        return answer
     pair = [files.judged_lists[name] for name in claim.pair]
-    short = min(float(np.median(lists.lengths)) for lists in pair) < _SHORT
-    if short or answer.exception or answer.repair is not None or claim.base.effect != "stands":
+    if min(float(np.median(lists.lengths)) for lists in pair) < _SHORT:
         return answer
     keys, depth = ["topic_id", "doc_id"], (pl.col("place") - 0.5) / pl.col("size")
     depths = list[pl.DataFrame]()
