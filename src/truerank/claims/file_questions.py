@@ -19,7 +19,7 @@ from truerank.claims.claim import Claim, ClaimEstimate, Repair, change_by
 from truerank.claims.inquiry import ClaimMaterial, Inquiry, refuse_other_version
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.unjudged import cutoff_of, judged_results
-from truerank.measures import difference_interval, evaluate, mean_interval
+from truerank.measures import difference_interval, evaluate
 from truerank.measures.floors import Floor, fixed_list
 from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.measures.null_rankers import NullRanker, null_rankers, random_order
@@ -32,9 +32,10 @@ from truerank.text.printable import and_more, counted, listed
 
 #: So large a share of the topics that are at fault leaves no claim as it was, whatever the others show.
 LARGE: Final = 0.1
-#: The share of topics in which two runs are least alike; so much of a lead is left on the others, or it is beyond
-#: chance with that confidence. Lists that are shorter do not tell how alike they are.
-_UNLIKE, _LEFT, _SURE, _SHORT = 0.25, 0.5, 0.8, 20
+#: How much of a lead is left at least without a share of the topics, those in which two runs are least alike.
+_LEFT: Final[Mapping[float, float]] = {0.25: 0.4, 0.5: 0.1}
+#: Lists that are shorter do not tell how alike they are.
+_SHORT: Final = 20
 #: So seldom are the topics that a system lacks as much harder by chance.
 LUCK: Final = 0.05
 
@@ -295,19 +296,20 @@ def _where_alike(claim: Claim, answer: ClaimAnswer, files: Files) -> ClaimAnswer
         depths.append(rows.group_by("topic_id").agg(pl.col("depth").fill_null(1.0).mean()))
     farthest = dict(pl.concat(depths).group_by("topic_id").agg(pl.col("depth").max()).iter_rows())
     gaps = {topic: gap for topic, gap in zip(claim.evaluation.topics, claim.gaps, strict=True) if not np.isnan(gap)}
-    unlike = sorted(gaps, key=lambda topic: -farthest.get(topic, 0.0))
-    unlike, alike = unlike[: (few := round(_UNLIKE * len(gaps)))], unlike[few:]
-    rest = np.array([gaps[topic] for topic in alike])
-    left = mean_interval(rest, _SURE)
-    if left.mean is None or left.low is None or left.low > 0 or left.mean >= _LEFT * np.mean([*gaps.values()]):
-        return answer
-    row = claim.estimate(rest, f"on the {len(rest):,d} topics in which the results of both are most alike")
-    exception = f"{row.label}, where it is {row.figures()}"
-    named = f"The lead comes from the other {few:,d} ({and_more(unlike, 5)}): look whether a part of a file is wrong."
-    return replace(
-        answer, estimates=(*answer.estimates, row), exception=exception, plausible=True,
-        consequence=f"What speaks against the difference: {exception}.", remark=f"{answer.remark} {named}".strip(),
-    )  # fmt: skip
+    topics, size = sorted(gaps, key=lambda topic: -farthest.get(topic, 0.0)), np.mean([*gaps.values()])
+    for share, least in _LEFT.items():
+        unlike, alike = topics[: (few := round(share * len(topics)))], topics[few:]
+        what = f"on the {len(alike):,d} topics in which the results of both are most alike"
+        row = claim.estimate(np.array([gaps[topic] for topic in alike]), what)
+        if row.value is None or row.effect == "stands" or row.value >= least * size:
+            continue
+        exception = f"{what}, where it is {row.figures()}"
+        named = f"The lead comes from the other {few:,d} ({and_more(unlike, 5)}): look whether a file is wrong there."
+        return replace(
+            answer, estimates=(*answer.estimates, row), exception=exception, plausible=True,
+            consequence=f"What speaks against the difference: {exception}.", remark=f"{answer.remark} {named}".strip(),
+        )  # fmt: skip
+    return answer
 
 
 def harder(claim: Claim, name: str, topics: Collection[str]) -> bool:
