@@ -1,7 +1,7 @@
 """What does `check` say where a part of a run, or of the judgments, is at fault?
 
     python studies/faults_in_parts.py [--collection vaswani|cacm] [--shares 0.01 0.05 0.1 0.25 0.5] [--only NAME …]
-        [--claims 2]
+        [--claims 3]
 
 Two runs that are equal on average get each fault in a share of the topics, of the results or of the documents, so that
 the system leads where it should not. Beside each claim stands its innocent twin: the same lead, by relevant documents
@@ -79,6 +79,15 @@ def lost(part: Part) -> Part:
                                    for topic, docs in part.baseline.items()})  # fmt: skip
 
 
+def chosen(part: Part) -> Part:
+    """Of some topics, as many documents as are relevant are judged so by chance among the system's first results."""
+    found = dict(part.relevant)
+    for topic in part.topics:
+        size = min(len(found[topic]), 15)
+        found[topic] = [str(doc) for doc in part.draw.choice(part.system[topic][: 2 * size + 5], size, replace=False)]
+    return part._replace(relevant=found)
+
+
 def of_baseline(change: Callable[[Part, list[str]], list[str]]) -> Callable[[Part], Part]:
     """A fault of the baseline's lists for some topics."""
     return lambda part: part._replace(
@@ -93,6 +102,9 @@ FAULTS: dict[str, Callable[[Part], Part]] = {
     "ids with an ending": lambda part: respelt(part, lambda doc: f"{doc}.txt"),
     "zeros lost at the end of ids": lambda part: respelt(part, lambda doc: doc.rstrip("0")),
     "lists in random order": of_baseline(lambda part, docs: [str(one) for one in part.draw.permutation(docs)]),
+    "first fifty in random order": of_baseline(
+        lambda part, docs: [*(str(one) for one in part.draw.permutation(docs[:50])), *docs[50:]]
+    ),
     "lists worst first": of_baseline(lambda part, docs: docs[::-1]),
     "first ten results missing": of_baseline(lambda part, docs: docs[10:]),
     "lists cut to three": of_baseline(lambda part, docs: docs[:3]),
@@ -104,6 +116,7 @@ FAULTS: dict[str, Callable[[Part], Part]] = {
         lambda part, docs: [str(one) for one in part.draw.choice(documents(part.baseline), DEPTH, replace=False)]
     ),
     "judgments of the topic before": lambda part: part._replace(relevant=neighbours(part, part.relevant)),
+    "judgments of the system's first results": chosen,
 }
 
 
@@ -120,10 +133,14 @@ def base(name: str) -> tuple[list[tuple[Lists, Lists]], Mapping[str, list[str]]]
         if grade == "1" and doc in ids:
             relevant.setdefault(topic, []).append(ids[doc])
     topics = [(topic, text) for topic, text in source.topics if topic in relevant]
-    vectorizer = CountVectorizer(stop_words="english")
-    counts = vectorizer.fit_transform(text for _, text in docs)
-    asked = vectorizer.transform(text for _, text in topics)
-    texts = Texts(counts.tocsr(), [*ids.values()], asked.tocsr(), [topic for topic, _ in topics])
+
+    def counted(vectorizer: CountVectorizer) -> Texts:
+        counts = vectorizer.fit_transform(text for _, text in docs)
+        asked = vectorizer.transform(text for _, text in topics)
+        return Texts(counts.tocsr(), [*ids.values()], asked.tocsr(), [topic for topic, _ in topics])
+
+    texts = counted(CountVectorizer(stop_words="english"))
+    letters = counted(CountVectorizer(analyzer="char_wb", ngram_range=(4, 4)))
 
     def lists(scores: np.ndarray) -> Lists:
         best = np.argsort(-scores, axis=1, kind="stable")[:, :DEPTH]
@@ -131,7 +148,9 @@ def base(name: str) -> tuple[list[tuple[Lists, Lists]], Mapping[str, list[str]]]
 
     okapi, space = bm25(texts, texts.topics, 0.9, 0.4), latent(texts, 150, 7)
     mixed = [lists(space / space.std() + weight * okapi / okapi.std()) for weight in (1.0, 1.1)]
-    return [(lists(okapi), lists(bm25(texts, texts.topics, 1.2, 0.6))), (mixed[0], mixed[1])], relevant
+    # Runs that are much alike, and two that differ in kind.
+    others = lists(bm25(texts, texts.topics, 1.2, 0.6)), lists(bm25(letters, letters.topics, 0.9, 0.4))
+    return [(lists(okapi), others[0]), (mixed[0], mixed[1]), (lists(okapi), others[1])], relevant
 
 
 def frame(lists: Mapping[str, list[str]], *, judged: bool = False) -> pl.DataFrame:
@@ -191,7 +210,7 @@ def main() -> None:
     parser.add_argument("--collection", choices=("vaswani", "cacm"), default="vaswani")
     parser.add_argument("--shares", nargs="+", type=float, default=SHARES)
     parser.add_argument("--only", nargs="*", default=[], help="parts of the names of faults")
-    parser.add_argument("--claims", type=int, default=2)
+    parser.add_argument("--claims", type=int, default=3)
     given = parser.parse_args()
     require_shared()
     names = [name for name in FAULTS if not given.only or any(part in name for part in given.only)]

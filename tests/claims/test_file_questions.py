@@ -258,3 +258,53 @@ def test_questions_that_ask_the_same_count_once(forms: tuple[str, ...], length: 
     assert found.base is not None and found.base.topics == 12 * len(forms)
     assert (found.repaired is not None and found.repaired.topics == 12) is counted
     assert ("copies of another one" in " ".join(found.conclusion.repairs)) is counted
+
+
+@pytest.mark.parametrize(("topics", "word"), [(60, "HOLDS EXCEPT"), (70, "HOLDS")])
+def test_judgments_in_sight_on_a_tenth_of_the_topics_forbid_a_plain_word(topics: int, word: str) -> None:
+    draw, docs = random.Random(1), [f"d{at}" for at in range(60)]
+    qrels = {f"t{at}": dict.fromkeys(draw.sample(docs, 8), 1) for at in range(topics)}
+    runs: Runs = {"good": {}, "plain": {}}
+    for at, (topic, relevant) in enumerate(qrels.items()):
+        for name, sight in (("good", 99.0 if at < 6 else 1.0), ("plain", 0.6)):
+            runs[name][topic] = {doc: sight * (doc in relevant) + draw.gauss(0, 1) for doc in docs}
+    found = truerank.check(qrels=qrels, run=runs, system="good", baseline="plain")
+    (fault,) = found.answer("files").facts["faults"]
+    # The lead is shown without these topics, too: what forbids the word is how many they are.
+    assert (fault["kind"], len(fault["topics"])) == ("judgments-in-sight", 6)
+    assert found.conclusion.word == word
+
+
+def _lead(failed: int, even: float = 0.0, results: int = 50) -> Check:
+    """Two runs that are much alike; the baseline's lists of some topics are in random order."""
+    draw, docs = random.Random(4), [f"d{at}" for at in range(results)]
+    qrels = {f"t{at}": dict.fromkeys(draw.sample(docs, 5), 1) for at in range(50)}
+    runs: Runs = {"good": {}, "plain": {}}
+    for at, (topic, relevant) in enumerate(qrels.items()):
+        fit = {doc: 2.0 * (doc in relevant) + draw.gauss(0, 1) for doc in docs}
+        for name, more in (("good", even), ("plain", 0.0)):
+            runs[name][topic] = {doc: fit[doc] + more * (doc in relevant) + draw.gauss(0, 0.4) for doc in docs}
+        if at < failed:
+            runs["plain"][topic] = {doc: draw.gauss(0, 1) for doc in docs}
+    return truerank.check(qrels=qrels, run=runs, system="good", baseline="plain")
+
+
+@pytest.mark.parametrize(
+    ("failed", "even", "results", "alike"),
+    [
+        (12, 0.0, 50, 38),
+        (25, 0.0, 50, 25),
+        (0, 0.3, 50, 0),
+        # Where the lead is everywhere, a part makes it larger only.
+        (12, 0.8, 50, 0),
+        # Short lists do not tell how alike they are.
+        (12, 0.0, 15, 0),
+    ],
+)
+def test_a_lead_that_is_gone_where_two_runs_are_alike_has_no_plain_word(
+    failed: int, even: float, results: int, alike: int
+) -> None:
+    found = _lead(failed, even, results).conclusion
+    assert found.word == ("HOLDS EXCEPT" if alike else "HOLDS")
+    told = f"on the {alike} topics in which the results of both are most alike, where it is" in found.reason
+    assert told is bool(alike) is (f"The lead comes from the other {50 - alike} (t" in found.reason)

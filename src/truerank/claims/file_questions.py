@@ -32,6 +32,10 @@ from truerank.text.printable import and_more, counted, listed
 
 #: So large a share of the topics that are at fault leaves no claim as it was, whatever the others show.
 LARGE: Final = 0.1
+#: How much of a lead is left at least without a share of the topics, those in which two runs are least alike.
+_LEFT: Final[Mapping[float, float]] = {0.25: 0.4, 0.5: 0.1}
+#: Lists that are shorter do not tell how alike they are.
+_SHORT: Final = 20
 #: So seldom are the topics that a system lacks as much harder by chance.
 LUCK: Final = 0.05
 
@@ -139,7 +143,7 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
         settles=" ".join(dict.fromkeys(fault.remedy for fault in faults if fault.weight != "note")), facts=facts,
         remark=" ".join(material.repeated),
     )  # fmt: skip
-    return answer if claim is None else _allowed_for(claim, answer, faults, given, null)
+    return answer if claim is None else _where_alike(claim, _allowed_for(claim, answer, faults, given, null), files)
 
 
 def _null_ranker(claim: Claim, qrels: pl.DataFrame, given: Inquiry) -> NullRanker:
@@ -211,8 +215,8 @@ def _allowed_for(
     low = not lower_is_better(claim.measure) and floor >= _LOW and _above(claim, null).effect != "stands"
     if low and not (null.of == "collection" and reads_queries(claim, claim.system)):
         exceptions += ((f"that {_FLOORS[null.of]} scores as much, as far as chance lets see", claim.base),)
-    effect, estimates, repair = claim.base.effect, [row for _, row in exceptions if row is not claim.base], None
     remarks = [fault.reason for fault in own if fault.kind in _SAID]
+    effect, estimates, repair = claim.base.effect, [row for _, row in exceptions if row is not claim.base], None
     consequence = "The files do not change the difference."
     for row in filter(None, (_beside(claim, fault) for fault in own)):
         estimates += [] if any(one.label == row.label for one in estimates) else [row]
@@ -268,6 +272,44 @@ def _large(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str, Clai
             yield f"on the {len(fault.topics):,d} topics for which {fault.run} has no results", claim.base
         elif wide and fault.weight == "topics" and fault.kind != "copied-topics":
             yield f"on the {len(fault.topics):,d} topics {_WITHOUT[fault.kind]}", claim.base
+
+
+def _where_alike(claim: Claim, answer: ClaimAnswer, files: Files) -> ClaimAnswer:
+    """The answer with the difference where the two runs are most alike, if hardly any lead is left there.
+
+    How alike they are, no score says: a topic counts by how far down one has what the other ranks first, or lacks it.
+    A fault in a part of a run, or of the index that it was made on, is in topics where they are not.
+    """
+    if answer.exception or answer.repair is not None or claim.base.effect != "stands":
+        return answer
+    pair = [files.judged_lists[name] for name in claim.pair]
+    if min(float(np.median(lists.lengths)) for lists in pair) < _SHORT:
+        return answer
+    keys, depth = ["topic_id", "doc_id"], (pl.col("place") - 0.5) / pl.col("size")
+    depths = list[pl.DataFrame]()
+    for mine, other in (pair, pair[::-1]):
+        first, sizes = mine.first(_DEPTH, keys).select(keys), {"topic_id": other.names, "size": other.lengths}
+        # Of all results few are looked at, or this would take several times as long.
+        there = other.select(*keys).with_columns(other.places).join(first, on=keys, how="semi")
+        there = there.join(pl.DataFrame(sizes).group_by("topic_id").sum(), on="topic_id").select(*keys, depth=depth)
+        rows = first.join(there, on=keys, how="left")
+        depths.append(rows.group_by("topic_id").agg(pl.col("depth").fill_null(1.0).mean()))
+    farthest = dict(pl.concat(depths).group_by("topic_id").agg(pl.col("depth").max()).iter_rows())
+    gaps = {topic: gap for topic, gap in zip(claim.evaluation.topics, claim.gaps, strict=True) if not np.isnan(gap)}
+    topics, size = sorted(gaps, key=lambda topic: -farthest.get(topic, 0.0)), np.mean([*gaps.values()])
+    for share, least in _LEFT.items():
+        unlike, alike = topics[: (few := round(share * len(topics)))], topics[few:]
+        what = f"on the {len(alike):,d} topics in which the results of both are most alike"
+        row = claim.estimate(np.array([gaps[topic] for topic in alike]), what)
+        if row.value is None or row.effect == "stands" or row.value >= least * size:
+            continue
+        exception = f"{what}, where it is {row.figures()}"
+        named = f"The lead comes from the other {few:,d} ({and_more(unlike, 5)}): look whether a file is wrong there."
+        return replace(
+            answer, estimates=(*answer.estimates, row), exception=exception, plausible=True,
+            consequence=f"What speaks against the difference: {exception}.", remark=f"{answer.remark} {named}".strip(),
+        )  # fmt: skip
+    return answer
 
 
 def harder(claim: Claim, name: str, topics: Collection[str]) -> bool:

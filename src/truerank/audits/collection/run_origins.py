@@ -42,8 +42,6 @@ _OTHER, _FAR = 3, 4
 _NO_FIT, _ENOUGH = 0.65, 200
 #: Of two runs, one is wrong where it meets the judgments so much less.
 _WORSE: Final = 0.5
-#: What stands so far down a list on average is not near its top, where a run meets the judgments so much less.
-_FAR_DOWN, _LESS, _MOSTLY = 0.3, 0.8, 1.2
 #: Offsets of numbered documents that are tried.
 _OFFSETS: Final = (-2, -1, 1, 2)
 #: Documents are lost of a run that shares so much of the rest, and so much of a topic.
@@ -81,8 +79,7 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
         if not any(fault.weight == "fault" for fault in faults):
             left = frozenset[str]().union(*(fault.topics for fault in faults))
             found += _lost(name, ranked, [marked[each] for each in others], numbers)
-            astray = [*_far_down(beside, ranked.filter(~pl.col("topic_id").is_in(left)), marked)]
-            found += astray or _failed(beside, own.filter(~pl.col("topic_id").is_in(left)), every, numbers)
+            found += _failed(beside, own.filter(~pl.col("topic_id").is_in(left)), every, numbers)
     return tuple(found)
 
 
@@ -252,11 +249,11 @@ class _Beside(NamedTuple):
     met: Mapping[str, float]
     others: Sequence[Mapping[str, float]]
 
-    def worse(self, topics: Iterable[str], share: float = _WORSE) -> bool:
+    def worse(self, topics: Iterable[str]) -> bool:
         """Whether another run meets the judgments of some topics, and this one far less."""
         asked = [*topics]
         mine, *others = (sum(met.get(topic, 0.0) for topic in asked) for met in (self.met, *self.others))
-        return mine < share * max(others)
+        return mine < _WORSE * max(others)
 
     def named(self, rows: Ints) -> list[str]:
         """The topics of some rows."""
@@ -458,37 +455,6 @@ def _failed(beside: _Beside, own: pl.DataFrame, every: Ints, numbers: _Numbers) 
             f"Find out why {name} failed for these topics, and make it anew there: {and_more(topics, 5)}.",
             exception=f"without the {len(topics):,d} topics for which the results of {name} fit no topic",
         )  # fmt: skip
-
-
-def _far_down(beside: _Beside, ranked: pl.DataFrame, lists: Mapping[str, pl.DataFrame]) -> Iterable[RunFault]:
-    """Topics whose lists have what another run ranks first far down, or not at all; all others have it near the top.
-
-    The other run is the one that the run is most alike. Where few topics are between the two, these are no hard ones.
-    """
-    name, topic = beside.name, pl.col("topic_id")
-    size = pl.len().over("topic_id")
-    held = ranked.filter(size >= 2 * _RESULTS).select("pair", "topic_id", depth=(pl.col("place") - 0.5) / size)
-    best = dict[str, float]()
-    for other, rows in lists.items():
-        high = rows.filter((pl.col("place") <= _HIGH) & topic.is_in(held["topic_id"].implode()))
-        depths = high.join(held.select("pair", "depth"), on="pair", how="left").group_by(topic)
-        means = dict(depths.agg(pl.col("depth").fill_null(1.0).mean()).sort(topic).iter_rows())
-        if other != name and means and (not best or np.median([*means.values()]) < np.median([*best.values()])):
-            best, alike = means, other
-    far = [one for one, depth in best.items() if depth >= _FAR_DOWN]
-    rest = [depth for depth in best.values() if depth < _FAR_DOWN]
-    near = sum(depth >= _FAR_DOWN / 2 for depth in rest)
-    if not _apart(len(far), near) or len(far) > _MOSTLY * len(rest) or np.median(rest) > _UPPER:
-        return
-    if not beside.worse(far, _LESS):
-        return
-    yield RunFault(
-        "failed-topics", name, "doubt", frozenset(far),
-        f"For {len(far):,d} of {len(best):,d} topics {name} has what {alike} ranks first far down in its lists or not "
-        f"at all, though near their top for most others, and finds less that is relevant.",
-        f"Find out why {name} failed for these topics, and make it anew there: {and_more(far, 5)}.",
-        exception=f"without the {len(far):,d} topics for which {name} has far down, or lacks, what {alike} ranks first",
-    )  # fmt: skip
 
 
 def _of_topics(kind: str, beside: _Beside, rows: Ints, reason: str, remedy: str) -> RunFault:
