@@ -30,6 +30,8 @@ from truerank.vectors.encoders.model_folder import INSTALL
 
 #: The share of the plants of a kind that must be found before the kind counts as seen.
 _ENOUGH: Final = 0.95
+#: The share of a sample of a source that an encoder cannot read, from which on it is told.
+_ODD: Final = 0.01
 #: Plants of a kind that it takes to say that the audit sees it.
 _FEWEST_TO_SAY: Final = 20
 
@@ -215,7 +217,9 @@ class _Reasons:
             if around:
                 quoted = ", ".join(f"“{text.strip()}”" for text in around)
                 yield f"{texts} that begin or end with {quoted} were compared without it."
-        shares = {name: count["unread"] for name, count in self.counts.items() if count.get("unread", {}).get("unread")}
+        unread = {name: count["unread"] for name, count in self.counts.items() if "unread" in count}
+        # A few odd texts are no property of a source.
+        shares = {name: one for name, one in unread.items() if sum(one["unread"].values()) >= _ODD * one["texts"] > 0}
         if not self.known.encoded:
             yield WITHOUT_ENCODER
         elif self.known.unread or shares:
@@ -301,9 +305,8 @@ def not_asked(
     for name, share in shares.items():
         scripts = listed([script if script == "CJK" else script.title() for script in share["unread"] if script])
         part = sum(share["unread"].values()) / share["texts"]
-        shown = f"{part:.0%}" if part >= 0.005 else "less than 1%"
         sample = f"a sample of {counted(share['texts'], 'text')} of {name}"
-        sides.append(f"{shown} of {sample}{f' ({scripts})' if scripts else ''}")
+        sides.append(f"{max(part, 0.01):.0%} of {sample}{f' ({scripts})' if scripts else ''}")
     return f"The encoder cannot read {listed(sides)}: these were compared by their words and letters only."
 
 

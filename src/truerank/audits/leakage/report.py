@@ -173,7 +173,7 @@ def cells_table(summary: AuditSummary) -> Table:
     """Every training source against every test set."""
     names = ("train", "test", "verdict", "looked_for", "leaked", "doubtful", "texts")
     return Table(
-        "Topics that were looked for, that leak and that are in doubt, and the distinct training queries that leak.",
+        "What matches, by training source and test set.",
         heads("Training, Test_set, Verdict, Looked_for:,d, Leaked:,d, In_doubt:,d, Training_queries:,d"),
         tuple(tuple(cell[name] for name in names) for cell in summary["cells"]),
     )
