@@ -129,13 +129,12 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
     found = steps.once("leakage", depends, run)
     word, topics, folder = found["verdict"], frozenset(found["leaked_topics"]), "leakage"
     why = " ".join([found["sentence"], *found["notes"]])
-    documents: frozenset[str] = frozenset()
     whole = example_leaks(given, steps)
+    documents = frozenset[str]() if whole is None else whole.documents
     if whole is None:
         why = f"{why} Only queries were compared: the training data or the test set have no documents."
     else:
         topics |= whole.topics
-        documents = whole.documents
         why = f"{why} Whole training examples: {whole.why}"
         if whole.word == "CONTAMINATED" and word != "CONTAMINATED":
             word, folder = whole.word, whole.folder
