@@ -69,7 +69,7 @@ def test_a_topic_without_a_word(text: str, tmp_path: Path, capsys: pytest.Captur
     sources = ("--train", str(tmp_path / "train.tsv"), "--test", str(tmp_path / "topics.tsv"))
     assert ended("leakage", "audit", "--encoder", "words", *sources) == 0
     # What has no word is compared by its signs.
-    assert "1 of 2 queries (50%) have the same text" in capsys.readouterr().out
+    assert "1 of 2 queries (50%) matches a training query: 1 by the same text" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_long_words_and_texts_in_a_leakage_audit(
     (tmp_path / "train.tsv").write_text(f"q1\tanything else\nq2\t{text}\nq3\t{text}x\n")
     sources = ("--train", str(tmp_path / "train.tsv"), "--test", str(tmp_path / "topics.tsv"))
     # They took gigabytes of memory, or did not end.
-    assert seconds("leakage", "audit", "--encoder", "words", *sources) < 30
+    assert seconds("leakage", "audit", "-v", "--encoder", "words", *sources) < 30
     said = capsys.readouterr().out
-    assert "1 of 3 queries (33%) have the same text" in " ".join(said.split())
+    assert "1 of 3 queries (33%) matches a training query: 1 by the same text" in " ".join(said.split())
     assert ("1 query is longer than 300 words" in " ".join(said.split())) is not word
 
 
