@@ -23,7 +23,7 @@ from truerank.loading import json_file
 from truerank.options import Flag, Out, Processes, command
 from truerank.overlaps import OverlapRules, compare_all
 from truerank.overlaps.comparison import semantic_state
-from truerank.overlaps.meaning import read_vectors, unread
+from truerank.overlaps.meaning import read_vectors
 from truerank.overlaps.results import SemanticState, contrasting, without_parts
 from truerank.records import TopicText
 from truerank.sources import read_topics
@@ -275,10 +275,7 @@ class _Comparison:
         ]
         normalised = [normalise(text.text) for text in texts]
         encoder, vectors = self.encoder, read_vectors(normalised, self.encoder)
-        plan = SearchPlan(
-            lambda: encoder, lambda: vectors, self.rules.threshold, 0, probe=WordingProbe(normalised),
-            unread=lambda some: unread(some, encoder),
-        )  # fmt: skip
+        plan = SearchPlan(lambda: encoder, lambda: vectors, self.rules.threshold, 0, probe=WordingProbe(normalised))
         found = check(texts, plan)[""]
         keep_json(path, found)
         return found
