@@ -100,13 +100,7 @@ def exact(skip_core: bool) -> None:
         for name, options in ways.items():
             print(name, file=sys.stderr, flush=True)
             result = audited([str(log_path(log)) for log in LOGS], Path(folder) / name, **options)
-<<<<<<< HEAD
             found = set(result.leaking().select("test", "topic_id", "field", "source", "query_id").iter_rows())
-=======
-            leaks = result.leaks()
-            leaks = leaks.filter(leaks["evidence"].str.contains("encoder"))
-            found = set(leaks.select("test", "topic_id", "field", "source", "query_id").iter_rows())
->>>>>>> words61
             own = sensitivity(result)
             differ = 0 if "mode" in options else sum(own[key] != value for key, value in planted.items())
             passes = {check["way"] for check in result.summary.get("first_pass", {}).values()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -86,13 +85,12 @@ def test_a_sample_tells_which_scripts_of_a_source_are_not_read(inside: Encoder) 
     )
 
 
-def test_whether_a_text_reaches_the_floor_is_known_only_of_those_that_are_read(inside: Encoder) -> None:
+def test_no_rewording_of_a_topic_that_is_not_read_reaches_the_floor(inside: Encoder) -> None:
     topics = ["how do coral reefs recover", *FOREIGN[:4]]
     # Foreign topics are like each other to the encoder, which cannot read them.
     texts = [*topics, "how coral reefs recover", "coral reefs", *FOREIGN, "zoloft dosage"]
     own = [[number % len(topics)] for number in range(len(texts))]
-    vectors, asked = inside.encode(topics), partial(unread, encoder=inside)
-    plan = SearchPlan(lambda: inside, lambda: vectors, 0.8, 1)
-    every, read = reach_floor(texts, own, plan), reach_floor(texts, own, replace(plan, unread=asked))
-    assert (every & ~asked(texts)).tolist() == read.tolist()
-    assert 0 < read.sum() < every.sum()
+    every, read = inside.encode(topics), read_vectors(topics, inside)
+    reached = [reach_floor(texts, own, SearchPlan(lambda: inside, lambda v=v: v, 0.8, 1)) for v in (every, read)]
+    assert reached[1].tolist() == [bool(some and not one[0]) for some, one in zip(reached[0], own, strict=True)]
+    assert 0 < reached[1].sum() < reached[0].sum()

@@ -98,23 +98,9 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
     found = steps.once("leakage", depends, run)
     word, topics, folder = found["verdict"], frozenset(found["leaked_topics"]), "leakage"
     why = " ".join([found["sentence"], *found["notes"]])
-<<<<<<< HEAD
     documents = frozenset(found["leaked_documents"])
     if not found["with_documents"]:
         why = f"{why} Only queries were compared: the training data or the test set have no documents."
-=======
-    whole = example_leaks(given, steps)
-    documents = frozenset[str]() if whole is None else whole.documents
-    if whole is None:
-        why = f"{why} Only queries were compared: the training data or the test set have no documents."
-    else:
-        topics |= whole.topics
-        why = f"{why} Whole training examples: {whole.why}"
-        if whole.word == "CONTAMINATED" and word != "CONTAMINATED":
-            word, folder = whole.word, whole.folder
-        elif whole.word == "UNKNOWN" and word == "CLEAN":
-            word = "UNKNOWN"
->>>>>>> words61
     facts = {"leaked_topics": sorted(topics), "leaked_documents": sorted(documents), "verdict": word}
     answer = ClaimAnswer(
         "leakage", word, why, "unknown", "", (), " ".join(found["settle"][:1]), folder, "", facts,
