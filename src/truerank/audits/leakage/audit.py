@@ -344,27 +344,30 @@ def audit(
     out: Out = None,
     progress: Progress | None = None,
 ) -> AuditResult:
-    """Finds the training queries that are near-duplicates of test topics.
+    """Finds the queries, documents and answers of test sets in training data.
 
     Every training query is compared with every text of every topic; pairs whose cosine similarity is above the
     threshold are leaks, and so are pairs with the same content words; short and otherwise uncertain pairs are in doubt.
+    Where training data hold documents, queries and documents of the test set are looked for in these, by kinds of leak.
     Each test set gets a verdict: CONTAMINATED (a leak), UNKNOWN (a doubt, or something unseen) or CLEAN. A run that was
     killed continues when it is started again.
 
     Args:
-        train: training queries, a path, irds:ID or hf:ORG/NAME[@REVISION]; repeat in the order of the cumulative
-            columns. A run with an ir_metadata header stands for the training data of ir_datasets that it names.
-        test: test topics, a path, irds:ID or hf:ORG/NAME; repeat for several test sets, each with a verdict of its own.
+        train: a log of queries, or training examples (query, positives, negatives): a path, irds:ID or
+            hf:ORG/NAME[@REVISION]; repeat for several. A run with an ir_metadata header stands for the training data of
+            ir_datasets that it names.
+        test: test topics, a path, irds:ID or hf:ORG/NAME; a BEIR folder brings its documents and judgments along.
+            Repeat for several test sets, each with a verdict of its own.
         options: what is compared, and what counts as a candidate.
         documents: documents, where training data or test sets hold them.
         encoding: what turns texts into vectors.
         judged: judged pairs; the verdict then rests on confirmed leaks.
         redaction: whether texts are written.
-        out: a folder for candidates, report, summary and manifest.
+        out: a folder for pairs, report, summary and manifest.
         progress: receives progress updates.
 
     Returns:
-        The candidates and the verdicts.
+        The pairs and the verdicts.
 
     Raises:
         InputError: a source, topic file or option is at fault.
@@ -378,7 +381,10 @@ def audit(
 
         truerank leakage audit --train log.parquet#query --test beir/scifact --mode prefilter --out audit/
 
-    Source: Fröbe et al., How Train–Test Leakage Affects Zero-shot Retrieval (SPIRE 2022), section 3.
+        truerank leakage audit --train triples.jsonl --test scifact/ --out audit/
+
+    Source: Fröbe et al., How Train–Test Leakage Affects Zero-shot Retrieval (SPIRE 2022), section 3; Brown et al.,
+        Language Models are Few-Shot Learners (NeurIPS 2020), appendix C, for 13-grams.
     """
     prepared = PreparedAudit.of(train, test, (options, documents), encoding, judged=judged, redaction=redaction)
     if out is None:
@@ -485,6 +491,10 @@ class PreparedAudit:
         given = (options, encoding, judged, redaction)
         return cls(sources, named, texts, Models.of(encoding), judgments, given, (documents, whole))
 
+    @property
+    def _holds_documents(self) -> bool:
+        return any(source.roles != {"query"} for source in self.sources)
+
     def options(self) -> dict[str, Any]:
         """What the manifest says of the options: all that the result depends on."""
         options, encoding, judged, redaction = self.given
@@ -528,7 +538,12 @@ class PreparedAudit:
         variants = [input_of("variants", spec, name) for name, spec in options.variants.items()]
         used = Input(encoder.name, encoding.encoder, "encoder", None, encoder.fingerprint)
         labels = () if self.judgments is None else label_inputs(judged)
-        read = (*train, *tests, *variants, used, *labels)
+        asked, whole = self.documents
+        roles = [(one.topics.name, role, spec) for one in whole for role, spec in one.given.items() if role != "test"]
+        texts = {"train_queries": asked.train_queries, "train_docs": asked.train_docs}
+        documents = [input_of(role, spec, name) for name, role, spec in roles if self._holds_documents]
+        documents += [input_of(role, str(spec)) for role, spec in texts.items() if spec]
+        read = (*train, *tests, *variants, used, *documents, *labels)
         if options.baseline is None:
             return read
         folder = Path(options.baseline)
