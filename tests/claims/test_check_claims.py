@@ -8,6 +8,8 @@ import random
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,7 +21,7 @@ from truerank.audits.pool.inputs import SimulationOptions
 from truerank.audits.pool.simulation import simulate
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair, change_by, chosen_claim, repaired_effect
 from truerank.claims.conclusion import concluded
-from truerank.claims.data_questions import example_leaks, without_leaked
+from truerank.claims.data_questions import leakage_answer, without_leaked
 from truerank.claims.inquiry import Inquiry
 from truerank.claims.options import ClaimSources
 from truerank.claims.pools import _without_team, trial_qrels
@@ -428,10 +430,12 @@ def test_topics_whose_answer_stands_in_a_training_example_leak(tmp_path: Path) -
         paths = {name: str(tmp_path / file) for name, file in given.items()}
         return Inquiry(ClaimSources(**paths, train=(str(tmp_path / train),)))
 
-    found = example_leaks(asked("train.jsonl"), steps)
-    assert found is not None
-    assert (found.word, found.topics, found.documents) == ("CONTAMINATED", {"t2"}, {"d2"})
-    assert example_leaks(asked("queries.tsv"), steps) is None
+    material: Any = SimpleNamespace(test="topics")
+    found = leakage_answer(asked("train.jsonl"), material, None, steps)
+    assert found.word == "CONTAMINATED"
+    assert (found.facts["leaked_topics"], found.facts["leaked_documents"]) == (["t2"], ["d2"])
+    assert "Only queries were compared" not in found.evidence
+    assert "Only queries were compared" in leakage_answer(asked("queries.tsv"), material, None, steps).evidence
 
 
 def test_the_best_of_many_that_were_tried_is_no_finding_by_itself(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from pathlib import Path
 import ir_datasets
 import polars as pl
 import pytest
+from truerank.audits.leakage.training_data.results import LEAKS, ExampleAudit
 
 import truerank
 from leakage_example import audit as leakage_audit
 from truerank import collection, leakage, transfer
-from truerank.audits.leakage.training_data.results import LEAKS, ExampleAudit
 from truerank.errors import InputError, OptionError
 from truerank.integrations import ir_datasets as ours
 

@@ -528,7 +528,7 @@ def test_a_frame_with_another_thing_in_it_is_no_leak(frame: str) -> None:
     topics, log = ({str(at): frame.format(one) for at, one in enumerate(side.split())} for side in _INNOCENTS[frame])
     with planting(1, 1):
         found = leakage.audit(log, topics, encoder="packaged")
-    assert found.leaks().is_empty()
+    assert found.leaking().is_empty()
     assert set(found.candidates.filter(standing="doubt")["differs"]) <= {"number"}
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_audits import made_audit
 
+from made_audits import made_audit
 from truerank import leakage
 from truerank.audits.leakage.kinds import KindVerdict
 from truerank.cli.app import main

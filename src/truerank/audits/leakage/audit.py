@@ -328,7 +328,7 @@ PACKAGES: Final = (
 #: What proposes a pair that only a judgment names.
 _JUDGED: Final = len(EVIDENCE)
 #: Fields of `AuditOptions` that change where pairs are found, or what is made of them, but not which are found.
-_NOT_OF_THE_PAIRS: Final = ("engine", "topic", "baseline")
+_NOT_OF_THE_PAIRS: Final = ("engine", "workers", "topic", "baseline")
 
 
 @command
@@ -583,7 +583,7 @@ class PreparedAudit:
         documents, tests = self.documents
         exact = self.models.encoder if documents.encode_docs else None
         # Killed work continues with the same texts.
-        work = Job(folder, open_engine(options.engine), progress)
+        work = Job(folder, open_engine(options.engine, options.workers), progress)
         whole = partial(with_documents, tests=tests, training=self.sources, how=(documents, exact), job=work)
         if brief:
             result = summarised(checked={})

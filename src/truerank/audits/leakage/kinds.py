@@ -25,9 +25,6 @@ from truerank.options import Flag, Names, Options, Range, Source
 from truerank.overlaps import OverlapRules
 from truerank.sources.examples import ExampleTexts
 
-#: Roles of an example's texts that are documents.
-ANY_DOCUMENT: Final = ("positive", "negative", "document")
-
 
 @dataclass(frozen=True)
 class LeakKind(Rule):

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 
 from truerank.errors import OptionError
 from truerank.judging.labels import Judgments, open_judgments
-from truerank.options import Flag, Labels, Options, Range
+from truerank.options import Flag, Labels, Options, Processes, Range
 
 #: The encoder that the paper's threshold was calibrated for (leakage paper, section 3).
 CALIBRATED_FOR: Final = "sentence-transformers/paraphrase-MiniLM-L6-v2"
@@ -34,6 +34,7 @@ class AuditOptions(Options):
         strict: treat bytes that are not UTF-8 as an error.
         block_size: texts that are encoded, and saved, at a time.
         engine: local (this process), ray (a cluster on this machine), or ray:ADDRESS.
+        workers: how many processes compare documents; by default this one alone.
         topic: ids of topics whose nearest training queries are printed.
         baseline: the folder of an earlier audit; what is new since then is counted.
     """
@@ -49,6 +50,7 @@ class AuditOptions(Options):
     strict: bool = False
     block_size: Annotated[int, Range(at_least=1)] = 8192
     engine: Annotated[str, Flag(metavar="local|ray[:ADDRESS]")] = "local"
+    workers: Processes | None = None
     topic: Annotated[tuple[str, ...], Flag(metavar="ID")] = ()
     baseline: Annotated[str | None, Flag(metavar="DIR")] = None
 

@@ -148,7 +148,8 @@ def joined(
         test: its texts.
         found: what documents have in common; None where they were not compared.
         located: where leaking texts stand.
-        queries: the leaks of queries: `training_id`, `topic_id`, `field`, `test_text`, `evidence`, `cosine`.
+        queries: the pairs of queries, as in `query_pairs`. One that is in doubt leaks with its answer: an example that
+            holds both is no chance.
         texts: the documents that leak, by id.
     """
     frames = []
@@ -164,7 +165,7 @@ def joined(
     relevant = list(test.relevant or ())
     for kind in KINDS:
         if kind.name == "query-query":
-            pairs = queries
+            pairs = queries.filter(standing="leak")
         elif found is None:
             continue
         elif kind.name == "pair":
@@ -261,7 +262,7 @@ def with_documents(
     """An audit of queries with where its leaks stand, and with the leaks of documents where training data hold some."""
     options, encoder = how
     holds = any(source.roles != {"query"} for source in training)
-    queries = query_leaks(result)
+    queries = query_pairs(result)
     found: dict[str, DocumentLeaks] = {}
     for place, test in enumerate(tests if holds else ()):
         found[test.topics.name] = compare_documents(test, training, options, encoder, job.part(f"documents-{place}"))
@@ -291,12 +292,15 @@ def with_documents(
     return replace(result, summary=summary, leaks=pl.concat(leaks), templates=pl.concat(templates))
 
 
-def query_leaks(result: AuditResult) -> pl.DataFrame:
-    """The leaks of queries: `test`, `topic_id`, `field`, `test_text`, `training_id`, `evidence` and `cosine`."""
-    held = result.leaking()
+def query_pairs(result: AuditResult) -> pl.DataFrame:
+    """The leaks of queries, and the doubts where nothing differs: `test`, `topic_id`, `field`, `test_text`,
+    `training_id`, `evidence`, `cosine` and `standing`.
+    """
+    undecided = (pl.col("standing") == "doubt") & (pl.col("differs") == "")
+    held = result.candidates.filter((pl.col("standing") == "leak") | undecided)
     ids = [hashed(number) for number in text_hashes([normalise(text) for text in held["query_text"]]).tolist()]
     rows = held.select(
-        "test", "topic_id", "field", "evidence", pl.col("similarity").cast(pl.Float64).alias("cosine"),
+        "test", "topic_id", "field", "evidence", "standing", pl.col("similarity").cast(pl.Float64).alias("cosine"),
         test_text="topic_text", training_id=pl.Series(ids, dtype=pl.String),
     )  # fmt: skip
     return rows.unique(["test", "topic_id", "field", "training_id"], keep="first", maintain_order=True)

@@ -119,9 +119,9 @@ class TrainingSource:
             asked = given is not None or bool(options.texts)
             with suppress(*(() if asked else (InputError,))):
                 examples = open_examples(spec, roles=given, texts=options.texts, strict=strict)
-                # A single column of texts is one of queries.
+                # A single column of texts of which nothing is known is one of queries.
                 roles = {role for _, role in examples.roles.columns}
-                if asked or ("query" in roles and len(roles) > 1):
+                if asked or roles & {"positive", "negative"} or roles >= {"query", "document"}:
                     return cls(name, examples)
         return cls(name, open_queries(spec, strict=strict))
 
