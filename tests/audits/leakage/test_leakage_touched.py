@@ -45,7 +45,7 @@ def test_relevant_documents_as_positives_of_other_queries_contaminate_a_beir_fol
     assert (about["verdict"], about["leaked_topics"]) == ("CONTAMINATED", [])
     assert set(found.leaks["doc_id"]) == {"d0"}
     assert set(found.leaks["kind"]) == {"positive-relevant", "document-corpus"}
-    assert "1 of 4 relevant documents leak" in about["sentence"]
+    assert "relevant document in a training positive (1 of 4)" in about["sentence"]
 
 
 def test_a_document_that_is_relevant_for_nothing_does_not_contaminate(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Final, Literal
 
@@ -178,19 +178,15 @@ def with_kinds(
     counted = records.group_by("test", "source", "kind").agg(pl.col("examples").sum()).rows()
     lines = {(source, test, kind): number for test, source, kind, number in counted}
     for name, found in kinds.items():
-        parts = [("", tests[name]["verdict"], tests[name]["sentence"])] if tests[name]["looked_for"] else []
-        parts += [
-            (f"{kind_named(one.kind).title}: ", one.verdict, one.why)
-            for one in found
-            if one.of and one.kind in DEFAULT_KINDS
-        ]
-        word = next((word for word in AuditResult.verdict_words if any(word == part[1] for part in parts)), "UNKNOWN")
-        why = " ".join(f"{title}{why}" for title, verdict, why in parts if verdict == word)
-        settle = [
-            *tests[name]["settle"],
-            *(line for one in found if one.verdict == word and one.of for line in one.settle),
-        ]
-        verdict = {"verdict": word, "sentence": why, "settle": list(dict.fromkeys(settle))}
+        asked = [one for one in found if one.of and one.kind in DEFAULT_KINDS]
+        words = [one.verdict for one in asked] + ([tests[name]["verdict"]] if tests[name]["looked_for"] else [])
+        word: VerdictWord = next((word for word in _WORST if word in words), "UNKNOWN")
+        decisive = [one for one in asked if one.verdict == word]
+        sentences = [tests[name]["sentence"]] if tests[name]["verdict"] == word else []
+        sentences += _spoken(decisive, word)
+        settle = [*tests[name]["settle"], *(line for one in decisive for line in one.settle)]
+        settle = settle[:1] if word == "CONTAMINATED" else [*dict.fromkeys(settle)]
+        verdict = {"verdict": word, "sentence": " ".join(sentences), "settle": settle}
         tests[name] = {**tests[name], **verdict, "document_kinds": [one.json() for one in found]}  # type: ignore[typeddict-item]
         for source in sources:
             for one in (one for one in found if one.of):
@@ -208,6 +204,18 @@ def with_kinds(
     ]
     read = {name: {**count, **sources.get(name, {})} for name, count in summary["sources"].items()}
     return {**summary, **spoken_verdicts(tests), "tests": tests, "cells": every, "sources": read}  # type: ignore[typeddict-item]
+
+
+_WORST: Final[tuple[VerdictWord, ...]] = ("CONTAMINATED", "UNKNOWN", "CLEAN")
+
+
+def _spoken(kinds: Sequence[KindVerdict], word: VerdictWord) -> Iterator[str]:
+    """What was found of documents, in a sentence."""
+    if word == "UNKNOWN":
+        yield from (f"{kind_named(one.kind).title}: {one.why}" for one in kinds)
+    elif kinds:
+        counted = (f"{kind_named(one.kind).phrase} ({one.leaked:,d} of {one.of:,d})" for one in kinds)
+        yield f"{'Documents match' if word == 'CONTAMINATED' else 'No document matches'}: {'; '.join(counted)}."
 
 
 def kinds_of(audit: AuditResult, test: str) -> tuple[KindVerdict, ...]:
