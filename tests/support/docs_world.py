@@ -80,7 +80,7 @@ class World:
         self.topics = {str(topic): transfer_example.query(topic) for topic in range(transfer_example.TOPICS)}
         # Of three topics two leak.
         self.trained = {key: text if int(key) % 3 else f"word{key} 3" for key, text in self.topics.items()}
-        self.trained |= {f"{key}00": f"{text} again" for key, text in self.topics.items() if int(key) % 3}
+        self.trained |= {f"{key}00": f"{text} again" for key, text in self.topics.items() if int(key)}
         # For each topic three relevant documents of six; a copy is judged in another way.
         grades = ((0, 2), (1, 1), (2, 1), (3, 0), (4, 0), (5, 0))
         self.judged = [(key, f"old{(int(key) + at) % 30}", grade) for key in self.topics for at, grade in grades]

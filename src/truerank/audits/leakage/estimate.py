@@ -242,7 +242,7 @@ class _Reasons:
         for name, count in self.counts.items():
             if count["skipped"]:
                 yield f"{count['skipped']} records of {name} could not be read"
-            if count["read"] == count["empty"]:
+            if count["read"] == count["empty"] and "query=" in count.get("roles", "query="):
                 yield f"{name} holds no query"
             if like := count.get("ids"):
                 yield (

@@ -32,7 +32,7 @@ from truerank.sources.blocks import QueryBlock, SourceCounts
 from truerank.sources.columns import Roles
 from truerank.sources.distinct import DistinctTexts, text_hashes
 from truerank.sources.examples import ExampleText
-from truerank.sources.queries import TextColumns
+from truerank.sources.queries import TextColumns, text_columns
 from truerank.text.normalising import normalise
 from truerank.text.wording import LABELS
 
@@ -119,9 +119,9 @@ class TrainingSource:
             asked = given is not None or bool(options.texts)
             with suppress(*(() if asked else (InputError,))):
                 examples = open_examples(spec, roles=given, texts=options.texts, strict=strict)
-                # A single column of texts of which nothing is known is one of queries.
                 roles = {role for _, role in examples.roles.columns}
-                if asked or roles & {"positive", "negative"} or roles >= {"query", "document"}:
+                # A single column of texts, such as "text", is one of queries where its name may be.
+                if asked or len(roles) > 1 or ("query" not in roles and text_columns(spec).query is None):
                     return cls(name, examples)
         return cls(name, open_queries(spec, strict=strict))
 
