@@ -75,35 +75,27 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
     def run(folder: Path, progress: Progress) -> dict[str, Any]:
         """The leakage audit, as far as the claim needs it."""
         named = {} if given.options.variants is None else {material.test: given.options.variants}
-        options = AuditOptions(variants=named)
-        train = given.sources.train
         sources = given.sources
-        both = sources.has("docs") and sources.has("qrels")
-        named_texts = {"docs": sources.docs, "qrels": sources.qrels} if both else {}
-        documents = DocumentOptions(rel=given.scoring.rel, **named_texts)
-        asked: Any = {"options": options, "encoding": encoding, "judged": given.judged, "progress": progress}
-        asked["documents"] = documents
-        audited = partial(leakage_audit, out=folder) if steps.kept else verdicts
-        found = audited(train, [test], **asked)
-        one = next(iter(found.summary["tests"].values()))
-        leaks = found.leaks.filter(pl.col("kind").is_in(_DOCUMENTS))["doc_id"]
-        whole = {
-            "leaked_documents": sorted(set(leaks)),
-            "with_documents": any(kind["of"] for kind in one.get("document_kinds", ())),
-        }
-        return {
-            name: one[name] for name in ("verdict", "sentence", "notes", "settle", "leaked_topics", "topics")
-        } | whole
+        texts = {"docs": sources.docs, "qrels": sources.qrels} if sources.has("docs") and sources.has("qrels") else {}
+        asked: Any = {
+            "options": AuditOptions(variants=named), "documents": DocumentOptions(rel=given.scoring.rel, **texts),
+            "encoding": encoding, "judged": given.judged, "progress": progress,
+        }  # fmt: skip
+        audited = (partial(leakage_audit, out=folder) if steps.kept else verdicts)(sources.train, [test], **asked)
+        one: Any = next(iter(audited.summary["tests"].values()))
+        names = ("verdict", "sentence", "notes", "settle", "leaked_topics")
+        leaks = audited.leaks.filter(pl.col("kind").is_in(_DOCUMENTS))["doc_id"]
+        compared = any(kind["of"] for kind in one.get("document_kinds", ()))
+        return {name: one[name] for name in names} | {"documents": sorted(set(leaks)), "compared": compared}
 
     found = steps.once("leakage", depends, run)
-    word, topics, folder = found["verdict"], frozenset(found["leaked_topics"]), "leakage"
+    topics, documents = frozenset(found["leaked_topics"]), frozenset(found["documents"])
     why = " ".join([found["sentence"], *found["notes"]])
-    documents = frozenset(found["leaked_documents"])
-    if not found["with_documents"]:
+    if not found["compared"]:
         why = f"{why} Only queries were compared: the training data or the test set have no documents."
-    facts = {"leaked_topics": sorted(topics), "leaked_documents": sorted(documents), "verdict": word}
+    facts = {"leaked_topics": sorted(topics), "leaked_documents": sorted(documents), "verdict": found["verdict"]}
     answer = ClaimAnswer(
-        "leakage", word, why, "unknown", "", (), " ".join(found["settle"][:1]), folder, "", facts,
+        "leakage", found["verdict"], why, "unknown", "", (), " ".join(found["settle"][:1]), "leakage", "", facts,
         remark=WITHOUT_ENCODER if encoding.encoder == WORDS else "",
     )  # fmt: skip
     return answer if claim is None else without_leaked(claim, answer, topics, documents, given.resampling)

@@ -22,7 +22,7 @@ from truerank.near_duplicates.shingles import Numbers, shingled
 from truerank.overlaps.results import TextPart
 from truerank.text.normalising import normalise
 from truerank.text.passages import Sliding
-from truerank.text.scripts import script_of
+from truerank.text.words import script_of
 from truerank.vectors.encoders.base import Encoder, Vectors
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job

@@ -27,7 +27,7 @@ from truerank.audits.collection.documents import (
 )
 from truerank.audits.collection.texts import damage, doubled, ending, markup, notice, placeholder
 from truerank.sources.documents import DocumentSource
-from truerank.text.scripts import script_of
+from truerank.text.words import script_of
 
 
 def looked_through(source: str) -> DocumentTable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import truerank
 from leakage_example import audit
-from truerank.audits.leakage.card import leakage_card
+from truerank.audits.leakage.report import leakage_card
 
 ROWS = [
     ("robust", "301", "title", "secret log", "q1", "organized crime", 0.97),

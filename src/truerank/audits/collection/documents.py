@@ -40,7 +40,7 @@ from truerank.sources.documents import DocumentSource, FoundDocument, open_docum
 from truerank.text.identifiers import unwritable
 from truerank.text.normalising import normalise
 from truerank.text.printable import listed
-from truerank.text.scripts import has_script, script_of
+from truerank.text.words import has_script, script_of
 
 Row = dict[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from truerank.text.mojibake import repair
 from truerank.text.normalising import normalise
-from truerank.text.scripts import letters, script_of
+from truerank.text.words import letters, script_of
 
 _LOST: Final = re.compile("[\ufffd\x00-\x08\x0b\x0e-\x1f\x7f]")
 _TAGS: Final = (

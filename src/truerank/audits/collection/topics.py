@@ -18,7 +18,7 @@ from truerank.sources.queries import open_queries
 from truerank.sources.topics import topic_records
 from truerank.text.identifiers import unwritable
 from truerank.text.normalising import normalise
-from truerank.text.scripts import has_script, script_of
+from truerank.text.words import has_script, script_of
 
 #: Words of a topic that are looked for in other topics: as letters, so that scripts without blanks are served.
 _LETTERS: Final = 4

@@ -14,7 +14,6 @@ import polars as pl
 
 from truerank.audits.leakage.baseline import since_baseline
 from truerank.audits.leakage.calibration import Calibration
-from truerank.audits.leakage.card import leakage_card
 from truerank.audits.leakage.cells import CELLS, matrix_svg
 from truerank.audits.leakage.documents.report import document_sections, short_kinds_table
 from truerank.audits.leakage.estimate import NOTHING_CLAIMED
@@ -38,7 +37,7 @@ from truerank.core.report import Report, ReportSection, found_section
 from truerank.core.result import Summary, reports, summarises, writes
 from truerank.core.rules import Finding, Rule, rules_of
 from truerank.core.sarif import MOST_FINDINGS, sarif
-from truerank.core.tables import Cell, Column, Table
+from truerank.core.tables import Cell, Column, Table, card, escape_markdown
 from truerank.core.verdict import Verdict
 from truerank.core.views import heads
 from truerank.errors import InputError, OptionError
@@ -701,3 +700,57 @@ def _more(test: TestSummary, summary: AuditSummary) -> Iterator[str]:
     union = test["fields"].get("union", {}).get(labels[-1]) if labels else None
     if union is not None and union["queries"]:
         yield f"{counted(union['queries'], 'distinct training query leaks', 'distinct training queries leak')}."
+
+
+#: The title of the card for the README of a data set or a model.
+_CARD: Final = "Train–test leakage"
+
+
+def leakage_card(result: AuditResult) -> str:
+    """What an audit says."""
+    summary, tests = result.summary, result.summary["tests"]
+    known = f"calibrated for {escape_markdown(summary['calibrated_for'])}"
+    if not summary["calibrated"]:
+        known = f"not calibrated for this encoder (but for {escape_markdown(summary['calibrated_for'])})"
+    rule = (
+        f": cosine similarity above {summary['threshold']:g} under {escape_markdown(summary['encoder'])}; the "
+        f"threshold is {known}."
+    )
+    if summary["encoder"] == WordsOnly.name:
+        rule = ": texts were compared by their words and letters only, without an encoder."
+    columns = heads("test_set, verdict, topics:,d, leaked_topics:,d, leaking_queries:,d, pairs_in_doubt:,d")
+    rows = []
+    for name, test in tests.items():
+        union = list(test["fields"].get("union", {}).values())
+        queries = union[-1]["queries"] if union else 0
+        rows.append(
+            (name, test["verdict"], test["topics"], len(test["leaked_topics"]), queries, test["doubts"]["pairs"])
+        )
+    read = tuple(
+        (name, one["read"], one["distinct"], one["skipped"], one.get("fingerprint", "")[:19])
+        for name, one in summary["sources"].items()
+    )
+    kinds = [(name, one) for name in tests for one in kinds_of(result, name)]
+    heading = heads("test_set, kind_of_leak, verdict, leaking:,d, of:,d, share:.1%")
+    shares = ((one.leaked, one.of, one.leaked / one.of) if one.of else (None, None, None) for _, one in kinds)
+    named = ((name, kind_named(one.kind).phrase, one.verdict) for name, one in kinds)
+    by_kind = Table("Documents", heading, tuple((*left, *right) for left, right in zip(named, shares, strict=True)))
+    return card(
+        _CARD,
+        rule,
+        Table("", columns, tuple(rows)),
+        *([by_kind] if kinds else []),
+        *(f"**{escape_markdown(name)}**: {escape_markdown(test['sentence'])}" for name, test in tests.items()),
+        Table("Training queries compared", heads("source, read:,d, distinct:,d, skipped:,d, content"), read),
+        *map(escape_markdown, columns_read(summary["sources"])),
+        *(_folded(f"Leaked topics of {escape_markdown(name)}", test["leaked_topics"]) for name, test in tests.items()),
+        "CONTAMINATED: at least one training text matches (the same text, above the threshold, the same four content "
+        "words, shared shingles, or confirmed by people). CLEAN: everything was read, no pair matches or is in doubt, "
+        "and planted changes were found. UNKNOWN: anything else.",
+    )
+
+
+def _folded(heading: str, ids: Sequence[str]) -> str:
+    """Topics that are shown at a click."""
+    listed = ", ".join(map(escape_markdown, ids))
+    return f"<details>\n<summary>{heading} ({len(ids)})</summary>\n\n{listed}\n\n</details>" if ids else ""
