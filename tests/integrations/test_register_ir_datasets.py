@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import ir_datasets
-import polars as pl
 import pytest
-from truerank.audits.leakage.training_data.results import LEAKS, ExampleAudit
 
 import truerank
 from leakage_example import audit as leakage_audit
+from made_audits import made_audit
 from truerank import collection, leakage, transfer
 from truerank.errors import InputError, OptionError
 from truerank.integrations import ir_datasets as ours
@@ -133,8 +132,8 @@ def test_a_reduced_test_set_keeps_its_fields(tmp_path: Path) -> None:
 def test_a_reduced_corpus_is_no_data_set_of_its_own(tmp_path: Path) -> None:
     docs, out = tmp_path / "docs.jsonl", tmp_path / "clean.jsonl"
     docs.write_text('{"_id": "d1", "text": "a"}\n{"_id": "d2", "text": "b"}\n')
-    leaks = pl.DataFrame([{"kind": "positive-relevant", "doc_id": "d1"}], schema=LEAKS)
-    leakage.clean(ExampleAudit((), leaks, {"name": "t"}, {}, {}, {}), remove="docs", docs=docs, out=out)
+    audit = made_audit([{"kind": "positive-relevant", "doc_id": "d1"}], (), 2, {})
+    leakage.clean(audit, remove="docs", docs=docs, out=out)
     with pytest.raises(InputError, match="a reduced corpus has neither queries nor judgments"):
         truerank.register(out, "reduced")
 

@@ -35,7 +35,6 @@ from truerank.judging import load_scheme, models
 from truerank.judging.item_sources import read_items
 from truerank.judging.items import Item, Text
 from truerank.sources import run_tables as inputs
-from truerank.sources.grammar import parse
 from truerank.sources.recognition import read_as_given
 from truerank.vectors.encoders.weights import open_weights
 
@@ -109,8 +108,6 @@ def _queries(spec: str) -> None:
     source = sources.open_queries(spec)
     _all(source.batches())
     _ = source.fingerprint, source.counts
-    for each in sources.by_column(parse(spec)):
-        _all(sources.open_queries(each).batches())
 
 
 def _documents(spec: str) -> None:

@@ -54,6 +54,10 @@ _PLACES: Final = 3
 _FILLED: Final = 0.08
 _ALIKE: Final = 0.5
 _READ: Final = 2_000
+#: Shingles in a row that only the two texts have in common, and their share of the test text, from which on it is there
+#: in one piece.
+_PIECE: Final = 30
+_WHOLE: Final = 0.8
 #: Letters of a part of a word that was broken or joined.
 _BROKEN: Final = 3
 _UNSPACED: Final = re.compile(UNSPACED_SIGN)
@@ -182,6 +186,9 @@ def _differ(left: _Text, right: _Text, held: _Held) -> bool:
     fewest = min(len(only.one), len(only.other))
     shared = among(left.shingles, np.sort(right.shingles))
     frame = shared & _framed(left, right, shared, held)
+    # What stands before and behind a text that is there in one piece makes no other text of it.
+    if (whole := _longest(shared & ~frame)) >= max(_PIECE, _WHOLE * len(left.shingles)) and whole:
+        return False
     if frame.sum() >= _FRAME * shared.sum() > 0:
         beside = min(len(left.shingles), len(right.shingles)) - int(frame.sum())
         if beside >= _BESIDE and (shared & ~frame).sum() < _NOTHING * beside:
@@ -190,6 +197,12 @@ def _differ(left: _Text, right: _Text, held: _Held) -> bool:
         own = left.words_at(apart) | only.damaged
         return fewest > 0 and (len(own) < _KEPT * (len(own) + fewest) or _filled(left, right, only))
     return fewest > 0 and (_exchanged(left, right, only, shared, fewest) or _filled(left, right, only))
+
+
+def _longest(marked: Flags) -> int:
+    """The longest run of marked places."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], marked, [False])).astype(np.int8)))
+    return int(np.diff(edges)[::2].max(initial=0))
 
 
 def _framed(left: _Text, right: _Text, shared: Flags, held: _Held) -> Flags:

@@ -14,6 +14,7 @@ or an identifier.
 
 from __future__ import annotations
 
+import html
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -27,37 +28,37 @@ from truerank.text.words import WordSpan, spans, words
 #: Axes by ";", their sides by "|", forms of one side by blanks: what is on one side is not on another.
 _AXES: Final = """
 increase raise rise rising grow growth elevate enhance boost augment upregulate gain improve strengthen promote
-stimulate activate induce cause trigger facilitate accelerate accumulate expand more most great greater greatest high
-higher highest large larger largest big bigger biggest long longer longest old older oldest heavy heavier heaviest fast
-faster fastest strong stronger strongest tall taller tallest hot hotter hottest warm warmer warmest rich richer richest
-good better best maximum max excess abundance
-| decrease reduce reduction low lower lowest drop decline diminish downregulate shrink lose loss worsen weaken impair
-inhibit suppress block prevent repress deactivate attenuate less least few fewer fewest small smaller smallest little
-short shorter shortest young younger youngest light lighter lightest slow slower slowest weak weaker weakest cold colder
-coldest cool cooler coolest poor poorer poorest bad worse worst minimum min deficiency deficit scarcity;
-up|down; before prior|after following; early earlier earliest|late later latest; start begin beginning|end finish stop;
-first|last; new newest|old oldest; open opening|close closing; buy purchase|sell; import|export; upload|download;
-install|uninstall remove; enable|disable; left|right; top upper|bottom lower; front|back rear; inside indoor indoors|
-outside outdoor outdoors; wet|dry; positive|negative; true|false; win won|lose lost; alive living|dead; hard difficult|
-easy; safe|dangerous; male men boy father husband|female women girl mother wife; acute|chronic; benign|malignant;
-dominant|recessive; present presence|absent absence; agonist|antagonist; systolic|diastolic; domestic|foreign; public|
-private; allow permit|forbid ban prohibit; primary|secondary|tertiary; single|double|triple;
-day daily|week weekly|month monthly|year yearly annual annually|decade|century|hour hourly|minute|seconds;
-mg milligram|kg kilogram kilo|g gram|ton tonne|pound lb lbs|ounce oz; km kilometer|mile|m meter|cm centimeter|
-mm millimeter|inch|foot|yard; liter|gallon|ml milliliter; celsius centigrade|fahrenheit|kelvin; dollar usd|euro eur|yen|
-rupee|peso; january jan|february feb|march|april|may|june|july|august|september sept|october|november|december;
-monday|tuesday|wednesday|thursday|friday|saturday|sunday; spring|summer|autumn fall|winter; north northern|
-south southern|east eastern|west western; red|blue|green|yellow|black|white|orange|purple|pink|brown; breakfast|lunch|
-dinner; morning|evening|night|afternoon; mercury|venus|mars|jupiter|saturn|uranus|neptune|pluto; dog puppy|cat kitten|
-horse|rabbit|cow cattle|pig|chicken; africa african|asia asian|europe european|america american;
-france french|germany german|spain spanish|italy italian|england english|scotland scottish|wales welsh|ireland irish|
-china chinese|japan japanese|korea korean|india indian|russia russian|canada canadian|mexico mexican|brazil brazilian|
-argentina|chile chilean|peru peruvian|portugal portuguese|greece greek|turkey turkish|egypt egyptian|israel israeli|
-iran iranian|iraq iraqi|poland polish|sweden swedish|norway norwegian|denmark danish|finland finnish|netherlands dutch|
-belgium belgian|austria austrian|switzerland swiss|hungary hungarian|ukraine ukrainian|romania romanian|cuba cuban|
-kenya kenyan|nigeria nigerian|ethiopia ethiopian|pakistan pakistani|vietnam vietnamese|thailand thai|indonesia|
-philippines filipino|zealand|iceland icelandic|syria syrian|afghanistan afghan|colombia|venezuela|jamaica|morocco|
-australia australian; texas|california|florida|ohio|illinois|georgia|michigan|arizona|colorado|oregon|virginia|alaska|
+stimulate activate induce cause trigger facilitate accelerate accumulate speed hasten aggravate expand more most great
+greater greatest high higher highest large larger largest big bigger biggest long longer longest old older oldest heavy
+heavier heaviest fast faster fastest strong stronger strongest tall taller tallest hot hotter hottest warm warmer
+warmest rich richer richest good better best maximum max excess abundance | decrease reduce reduction low lower lowest
+drop decline diminish downregulate shrink lose loss worsen weaken impair inhibit suppress block prevent repress
+deactivate attenuate delay alleviate relieve less least few fewer fewest small smaller smallest little short shorter
+shortest young younger youngest light lighter lightest slow slower slowest weak weaker weakest cold colder coldest cool
+cooler coolest poor poorer poorest bad worse worst minimum min deficiency deficit scarcity; up|down; before prior|after
+following; early earlier earliest|late later latest; start begin beginning|end finish stop; first|last; new newest|old
+oldest; open opening|close closing; buy purchase|sell; import|export; upload|download; install|uninstall remove;
+enable|disable; left|right; top upper|bottom lower; front|back rear; inside indoor indoors| outside outdoor outdoors;
+wet|dry; positive|negative; true|false; win won|lose lost; alive living|dead; hard difficult| easy; safe|dangerous; male
+men boy father husband|female women girl mother wife; acute|chronic; benign|malignant; dominant|recessive; present
+presence|absent absence; agonist|antagonist; systolic|diastolic; domestic|foreign; public| private; allow permit|forbid
+ban prohibit; primary|secondary|tertiary; senior|junior; single|double|triple; day daily|week weekly|month monthly|year
+yearly annual annually|decade|century|hour hourly|minute|seconds; mg milligram|kg kilogram kilo|g gram|ton tonne|pound
+lb lbs|ounce oz; km kilometer|mile|m meter|cm centimeter| mm millimeter|inch|foot|yard; liter|gallon|ml milliliter;
+celsius centigrade|fahrenheit|kelvin; dollar usd|euro eur|yen| rupee|peso; january jan|february
+feb|march|april|may|june|july|august|september sept|october|november|december;
+monday|tuesday|wednesday|thursday|friday|saturday|sunday; spring|summer|autumn fall|winter; north northern| south
+southern|east eastern|west western; red|blue|green|yellow|black|white|orange|purple|pink|brown; breakfast|lunch| dinner;
+morning|evening|night|afternoon; mercury|venus|mars|jupiter|saturn|uranus|neptune|pluto; dog puppy|cat kitten|
+horse|rabbit|cow cattle|pig|chicken; africa african|asia asian|europe european|america american; france french|germany
+german|spain spanish|italy italian|england english|scotland scottish|wales welsh|ireland irish| china chinese|japan
+japanese|korea korean|india indian|russia russian|canada canadian|mexico mexican|brazil brazilian| argentina|chile
+chilean|peru peruvian|portugal portuguese|greece greek|turkey turkish|egypt egyptian|israel israeli| iran iranian|iraq
+iraqi|poland polish|sweden swedish|norway norwegian|denmark danish|finland finnish|netherlands dutch| belgium
+belgian|austria austrian|switzerland swiss|hungary hungarian|ukraine ukrainian|romania romanian|cuba cuban| kenya
+kenyan|nigeria nigerian|ethiopia ethiopian|pakistan pakistani|vietnam vietnamese|thailand thai|indonesia| philippines
+filipino|zealand|iceland icelandic|syria syrian|afghanistan afghan|colombia|venezuela|jamaica|morocco| australia
+australian; texas|california|florida|ohio|illinois|georgia|michigan|arizona|colorado|oregon|virginia|alaska|
 hawaii|nevada|utah|minnesota|wisconsin|indiana|missouri|tennessee|kentucky|alabama|louisiana|arkansas|iowa|kansas|
 nebraska|oklahoma|montana|idaho|massachusetts|connecticut|maryland|pennsylvania
 """
@@ -77,6 +78,9 @@ _FEWEST_LETTERS: Final = 4
 _FROM_TO: Final = frozenset({"from", "to", "into"})
 #: Content words from which on only what lies between the same beginning and end is compared.
 _LONG: Final = 300
+#: Words of a text up to which their order may say who does what; words between two that may change places.
+_BRIEF: Final = 32
+_BOTH: Final = frozenset({"and", "or", "vs", "versus", "with"})
 #: Words of a name, and how alike two names are that are one.
 _LONGEST_NAME: Final = 3
 _ALIKE: Final = 0.6
@@ -120,6 +124,11 @@ _FACTORS: Final = {
 _AMOUNT: Final = re.compile(rf"\d+(?:st|nd|rd|th|s|k|x|{'|'.join(_FACTORS)})?")
 _NAMED: Final = {*_FACTORS, *_UNITS, *_TENS, *_SCALES, *_ORDINALS}
 _IDENTIFIER: Final = re.compile("[a-z][A-Z]")
+#: Verbs that are denied, however the apostrophe was lost.
+_CONTRACTED: Final = re.compile(
+    r"\b(do|does|did|is|are|was|were|wo|ca|could|should|would|has|have|had|need|must)\s*n\s*['’´`]?\s*t\b",
+    re.IGNORECASE,
+)
 _FIGURE: Final = re.compile(r"\d+(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:[.,]\d+)?|[^\W\d_]+")
 
 
@@ -127,6 +136,7 @@ def contrast(left: str, right: str) -> str:
     """What two texts differ in: "code", "number" (one alone), "numbers", "opposite", "negation", "direction", "name";
     empty where nothing decides.
     """
+    left, right = (_CONTRACTED.sub(r"\1nt", html.unescape(text)) for text in (left, right))
     one, other = words(left), words(right)
     if _other_codes(one, other):
         return "code"
@@ -193,9 +203,15 @@ def _other_numbers(one: Sequence[str], other: Sequence[str]) -> bool:
 def _other_codes(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether each text has a code, or a letter alone, that the other lacks, also as part of its words together."""
     wholes = "".join(other), "".join(one)
-    coded = [[word for word in side if word.isalnum() and not (word.isalpha() or _AMOUNT.fullmatch(word))]
-             for side in (one, other)]  # fmt: skip
-    own = [{word for word in side if word not in whole} for side, whole in zip(coded, wholes, strict=True)]
+    only = set(one) - set(other), set(other) - set(one)
+    own = [
+        {
+            word
+            for word in side
+            if word.isalnum() and not (word.isalpha() or _AMOUNT.fullmatch(word)) and word not in whole
+        }
+        for side, whole in zip(only, wholes, strict=True)
+    ]
     alone = _letters(one), _letters(other)
     return all(codes | letters for codes, letters in zip(own, (alone[0] - alone[1], alone[1] - alone[0]), strict=True))
 
@@ -226,12 +242,18 @@ _PIVOTS: Final = frozenset(map(key, "than defeat beat invade attack kill lead".s
 )
 
 
+def _sides_of(word: str) -> dict[int, int]:
+    """The axes that have a word, or what it is without an ending, and its side there."""
+    forms = (word, *(word.removesuffix(end) for end in ("s", "es", "d", "ed") if word.endswith(end)))
+    return next((found for form in forms if (found := _SIDES.get(key(form)))), {})
+
+
 def _opposed(one: set[str], other: set[str]) -> bool:
     """Whether words that only one of two texts has are on different sides of an axis."""
     left, right = (defaultdict[int, set[int]](set), defaultdict[int, set[int]](set))
     for own, found in ((one, left), (other, right)):
         for word in own:
-            for axis, side in _SIDES.get(key(word), {}).items():
+            for axis, side in _sides_of(word).items():
                 found[axis].add(side)
     if any(left[axis].isdisjoint(right[axis]) for axis in left.keys() & right.keys()):
         return True
@@ -262,8 +284,23 @@ def _denials(own: Sequence[str], other: Sequence[str]) -> int:
     return sum(any(key(word) in theirs for word in scope) for scope in scopes)
 
 
+def _swapped(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two words have changed places around what says who does what: "sue a tenant" is not "tenant sues a"."""
+    names = [[key(word) for word in own] for own in (one, other)]
+    places = [at for at, pair in enumerate(zip(*names, strict=False)) if pair[0] != pair[1]]
+    if len(one) != len(other) or len(places) != 2 or names[0][places[0]] != names[1][places[1]]:
+        return False
+    between = set(one[places[0] + 1 : places[1]])
+    return names[0][places[1]] == names[1][places[0]] and not FORM_WORDS.isdisjoint(between) and not between <= _BOTH
+
+
 def _turned(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether the same words have changed places: from one to the other and back, or around a verb."""
+    """Whether the same words have changed places: from one to the other and back, or around a verb.
+
+    In long texts sentences in another order are no other direction.
+    """
+    if max(len(one), len(other)) > _BRIEF or _swapped(one, other):
+        return max(len(one), len(other)) <= _BRIEF
     mine, theirs = ({word: before for before, word in pairwise(own) if before in _FROM_TO} for own in (one, other))
     turned = {(mine[word], theirs[word]) for word in mine.keys() & theirs.keys()}
     if any(before != after and (after, before) in turned for before, after in turned):
