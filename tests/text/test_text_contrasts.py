@@ -29,6 +29,11 @@ OTHERS = [
     ("opposite", "how to turn on airplane mode", "how to turn off airplane mode"),
     ("direction", "BRAF activates ERK signalling", "ERK activates BRAF signalling"),
     ("direction", "are wolves faster than bears", "are bears faster than wolves"),
+    ("direction", "can a landlord sue a tenant", "can a tenant sue a landlord"),
+    ("direction", "how did rome conquer greece", "how did greece conquer rome"),
+    ("direction", "liters in a gallon", "gallons in a liter"),
+    ("opposite", "zinc delays wound healing", "zinc speeds wound healing"),
+    ("opposite", "zinc raises body temperature", "zinc lowers body temperature"),
     ("name", "How old is Ada Lovelace now?", "How old is Grace Hopper now?"),
 ]
 SAME = [
@@ -52,6 +57,11 @@ SAME = [
     ("whether or not zinc works", "whether zinc works"),
     ("BRAF activates ERK signalling", "ERK signalling is activated by BRAF"),
     ("pruning apple trees", "apple trees pruning"),
+    ("black bear attacks", "attacks bear black"),
+    ("difference between cats and dogs", "difference between dogs and cats"),
+    ("why don't cats swim", "why do n't cats swim"),
+    ("why don't cats swim", "why don t cats swim"),
+    ("why don&#x27;t cats swim", "why don't cats swim"),
     ("best way to travel to rome", "travel to rome best way to"),
     ("keeping mold off walls", "how to keep walls free of mold on them"),
     ("convert celsius to fahrenheit", "celsius to fahrenheit conversion"),

@@ -285,13 +285,14 @@ def _denials(own: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _swapped(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two words have changed places around what says who does what: "sue a tenant" is not "tenant sues a"."""
+    """Whether two words of a sentence have changed places: who sues a tenant is not whom a tenant sues."""
     names = [[key(word) for word in own] for own in (one, other)]
     places = [at for at, pair in enumerate(zip(*names, strict=False)) if pair[0] != pair[1]]
     if len(one) != len(other) or len(places) != 2 or names[0][places[0]] != names[1][places[1]]:
         return False
     between = set(one[places[0] + 1 : places[1]])
-    return names[0][places[1]] == names[1][places[0]] and not FORM_WORDS.isdisjoint(between) and not between <= _BOTH
+    sentence = one[0] in FORM_WORDS or not FORM_WORDS.isdisjoint(between)
+    return names[0][places[1]] == names[1][places[0]] and sentence and not between <= _BOTH
 
 
 def _turned(one: Sequence[str], other: Sequence[str]) -> bool:

@@ -297,7 +297,7 @@ def test_other_audits_keep_their_unfinished_work(tmp_path: Path) -> None:
     alone = run("alone", "title").communicate()[0]
     killed = run("shared", "title")
     work = tmp_path / "shared" / ".work"
-    while killed.poll() is None and not (saved := list(work.rglob("exact*/*"))):
+    while killed.poll() is None and not (saved := [one for one in work.rglob("exact*/*") if one.suffix != ".tmp"]):
         time.sleep(0.02)
     killed.kill()
     killed.communicate()
@@ -582,6 +582,17 @@ def test_ids_in_place_of_queries_are_not_clean(texts: list[str], verdict: str, t
         verdict,
         verdict == "UNKNOWN",
     )
+
+
+def test_a_test_set_that_was_not_read_is_not_clean(tmp_path: Path) -> None:
+    (tmp_path / "log.tsv").write_text("1\twhich birds nest in chimneys\n2\ttide tables of the coast\n")
+    (tmp_path / "ids.tsv").write_text("".join(f"{number}\tdoc-{number}\n" for number in range(30)))
+    (tmp_path / "blank.tsv").write_text("1\train forest loss\n2\t\n3\thubble telescope\n4\t \n")
+    tests = [str(tmp_path / name) for name in ("ids.tsv", "blank.tsv")]
+    found = leakage.audit([str(tmp_path / "log.tsv")], tests, **OPTIONS).summary["tests"]
+    assert [found[name]["verdict"] for name in ("ids", "blank")] == ["UNKNOWN", "UNKNOWN"]
+    assert "such as “doc-0”: these are ids" in found["ids"]["sentence"]
+    assert "2 of 4 queries have no text" in found["blank"]["sentence"]
 
 
 def test_texts_in_damaged_encodings_are_compared_mended(tmp_path: Path) -> None:

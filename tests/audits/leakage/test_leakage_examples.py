@@ -327,3 +327,12 @@ def test_words_of_queries_are_counted_as_they_are_where_texts_are_compared(tmp_p
     kind = of(found, "query-document")
     assert (kind.leaked, kind.of) == (2, 3)
     assert "1 texts of fewer than 5 words" in " ".join(kind.evidence)
+
+
+def test_a_document_in_one_piece_is_no_other_text_of_a_template(collection: Path, tmp_path: Path) -> None:
+    title, *body = prose("d9").split()[:3], *prose("d9").split()[3:]
+    site = "Home Archive Contact. Follow Martin Kowalski and Julia Brandt on the pages of Northern Review."
+    rows = [example("what is a fjord", f"{' '.join(body)} {site}", prose("n"))]
+    rows += [example(f"what is fjord {n}", f"{prose(f'other {n}')} {site}", prose(f"n{n}")) for n in range(9)]
+    found = audited(write_lines(tmp_path / "train.jsonl", rows), collection, kinds=("document-corpus",))
+    assert title and leaked(found, "document-corpus") == {"d9"}

@@ -168,7 +168,11 @@ def clean_train(
         removed=swept.removed,
         removed_queries=len(swept.queries),
         topics={test or "(labels)": len(topics[test]) for test in sorted(topics)},
-        not_found=len(leaks.by_key) - len(swept.queries),
+        not_found=sum(
+            any(leak.source in ("", spec.name) for leak in leaks.by_key[key])
+            for key in leaks.by_key
+            if key not in swept.queries
+        ),
         threshold=leaks.threshold,
         basis=rules.basis,
         judged=leaks.judged,

@@ -9,6 +9,7 @@ from typing import Final
 import polars as pl
 
 from truerank.audits.leakage.options import FIELDS
+from truerank.audits.leakage.proposals import ids_among
 from truerank.audits.leakage.results import (
     DoubtCount,
     FieldCount,
@@ -150,8 +151,8 @@ class _Reasons:
             grounds += [f"{len(topics):,d} {ground}"] if topics else []
         verb = "matches" if len(leaked) == 1 else "match"
         sentence = (
-            f"{len(leaked):,d} of {counted(of, _one(self.test.noun), self.test.noun)} ({len(leaked) / of:.0%}) {verb} "
-            f"a training query: {listed(grounds)}."
+            f"{len(leaked):,d} of {counted(of, _one(self.test.noun), self.test.noun)} ({_share(len(leaked), of)}) "
+            f"{verb} a training query: {listed(grounds)}."
         )
         settle = "Remove these queries with 'truerank leakage clean'"
         if not grounds[0].endswith("people") or len(grounds) > 1:
@@ -160,7 +161,10 @@ class _Reasons:
 
     def without_leak(self) -> tuple[VerdictWord, str, list[str]]:
         """CLEAN or UNKNOWN: what was found and what that rests on, and what settles it."""
-        of, read = len(self.test.topics) - self.known.silent, sum(count["read"] for count in self.counts.values())
+        of, read = (
+            len(self.test.topics) - self.known.silent,
+            sum(count["read"] - count["empty"] for count in self.counts.values()),
+        )
         queries = counted(read, "training query", "training queries")
         none = f"None of {counted(of, _one(self.test.noun), self.test.noun)} matches one of {queries}"
         gaps = list(self._gaps())
@@ -194,7 +198,7 @@ class _Reasons:
             shares = listed([f"{row['kind']} ({_rate(row)})" for row in unseen])
             yield (
                 f"too few of these planted changes were found: {shares}",
-                "Calibrate a lower threshold ('truerank leakage calibrate') or choose another encoder",
+                "Choose an encoder that reads such texts (--encoder)",
             )
         if not any(row["planted"] for row in kinds):
             yield "no changed copy of them could be planted, so what the audit sees is unknown", ""
@@ -230,6 +234,10 @@ class _Reasons:
         if short := self.known.short:
             topics = counted(short, _one(self.test.noun), self.test.noun)
             yield f"Of {topics} no text has the three content words to be looked for inside longer queries."
+        for name, read in self.counts.items():
+            if repaired := read["repaired"]:
+                verb = "was" if repaired == 1 else "were"
+                yield f"{counted(repaired, 'text')} of {name} {verb} not UTF-8 and {verb} read as Latin-1."
         if prefilter is not None:
             recall = "no pair shows how many were missed"
             if prefilter["true_pairs"]:
@@ -249,6 +257,11 @@ class _Reasons:
                     f"most texts of {name} are one word with digits, such as “{like}”: these are ids, not queries (is "
                     "it another file, or another column?)"
                 )
+        if like := ids_among([topic.title for topic in self.test.topics], ()):
+            yield f"most {self.test.noun} are one word with digits, such as “{like}”: these are ids, not queries"
+        if blank := self.test.counts.empty + self.test.counts.skipped:
+            whole = len(self.test.topics) + blank
+            yield f"{blank:,d} of {counted(whole, _one(self.test.noun), self.test.noun)} have no text"
         if silent := self.known.silent:
             has = f"1 {_one(self.test.noun)} has" if silent == 1 else f"{silent} {self.test.noun} have"
             yield f"{has} no text in the fields compared"
@@ -308,6 +321,10 @@ def not_asked(
         sample = f"a sample of {counted(share['texts'], 'text')} of {name}"
         sides.append(f"{max(part, 0.01):.0%} of {sample}{f' ({scripts})' if scripts else ''}")
     return f"The encoder cannot read {listed(sides)}: these were compared by their words and letters only."
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.{0 if part >= 0.01 * whole else 1}%}"
 
 
 def _one(noun: str) -> str:

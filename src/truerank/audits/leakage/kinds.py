@@ -184,7 +184,8 @@ def with_kinds(
         decisive = [one for one in asked if one.verdict == word]
         sentences = [tests[name]["sentence"]] if tests[name]["verdict"] == word else []
         sentences += _spoken(decisive, word)
-        settle = [*tests[name]["settle"], *(line for one in decisive for line in one.settle)]
+        settle = list(tests[name]["settle"]) if tests[name]["verdict"] == word else []
+        settle += [line for one in decisive for line in one.settle]
         settle = settle[:1] if word == "CONTAMINATED" else [*dict.fromkeys(settle)]
         verdict = {"verdict": word, "sentence": " ".join(sentences), "settle": settle}
         tests[name] = {**tests[name], **verdict, "document_kinds": [one.json() for one in found]}  # type: ignore[typeddict-item]

@@ -19,6 +19,7 @@ from truerank.overlaps.results import BRIEF_SHARE, BRIEF_WORDS, PART_SHARE, PART
 #: Pairs of one kind that the page lists, and characters of a text that it shows.
 _LISTED: Final = 1000
 _SHOWN: Final = 300
+_NOT_DECISIVE: Final = "Queries, and any documents, in training documents do not decide the verdict."
 _PASSAGE: Final = "Passage, Texts:,d, Share:.1%"
 
 
@@ -53,6 +54,7 @@ def kinds_table(result: AuditResult) -> Table:
         notes=(
             "Leaked and of: queries or documents of the test set. Examples: training texts that leak, counted once for "
             "each example that holds them.",
+            _NOT_DECISIVE,
         ),
     )
 
@@ -61,7 +63,8 @@ def short_kinds_table(result: AuditResult) -> Table:
     """The same for a terminal."""
     rows = ((test, kind_named(one.kind).phrase, one.verdict, *((one.leaked, one.of) if one.of else (None, None)))
             for test, one in _kinds(result))  # fmt: skip
-    return Table("Documents, by kind of leak.", heads("Test_set, Kind, Verdict, Leaked:,d, Of:,d"), tuple(rows))
+    columns = heads("Test_set, Kind, Verdict, Leaked:,d, Of:,d")
+    return Table("Documents, by kind of leak.", columns, tuple(rows), notes=(_NOT_DECISIVE,))
 
 
 def _rule(result: AuditResult) -> Iterator[Part]:
