@@ -175,3 +175,10 @@ def test_plain_tokens_are_words_as_the_pattern_finds_them() -> None:
     tokens = ["".join(draw.choices(signs, k=draw.randint(1, 7))) for _ in range(3000)]
     assert [folded(token) for token in tokens] == [words(token) for token in tokens]
     assert sum(token.isalnum() for token in tokens) > 500
+
+
+@pytest.mark.parametrize("text", ["как лечить простуду у детей дома", "富士山の高さは何メートルですか"])
+def test_a_text_in_another_script_allows_no_english_rewording(text: str) -> None:
+    made = {kind: reword(kind, text, random.Random(1)) for kind in KINDS}
+    assert made["inflection"] is made["stop words added"] is made["synonym"] is made["question form"] is None
+    assert made["typing error"] not in (None, text)

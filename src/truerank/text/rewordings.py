@@ -9,7 +9,7 @@ from random import Random
 from typing import Final, Literal, get_args
 
 from truerank.text.wording import IRREGULAR, is_looked_for_inside
-from truerank.text.words import FUNCTION_WORDS, words
+from truerank.text.words import FUNCTION_WORDS, script_of, words
 
 Kind = Literal[
     "order",
@@ -60,6 +60,11 @@ CLAIMS: Final[dict[str, str]] = {
 UNPLANTED: Final = "translations, and paraphrases in words of one's own"
 #: Words at the beginning of a text that are reworded; what follows stays as it is.
 REWORDED: Final = 300
+#: Kinds that a text in another script does not allow.
+_ENGLISH: Final = frozenset({
+    "inflection", "stop words added", "stop words removed", "question form", "abbreviation", "synonym", "narrower",
+    "spelling by sound", "other spelling", "number written otherwise",
+})  # fmt: skip
 #: Kinds that CLEAN asks for: the audit has evidence for each of them.
 SEEN_KINDS: Final = KINDS[: KINDS.index("abbreviation")]
 
@@ -178,6 +183,8 @@ _NUMBERS: Final = {digits: word for word, digits in _DIGITS.items()}
 
 def reword(kind: Kind, text: str, rng: Random) -> str | None:
     """One rewording of a text in lower case without punctuation; of a long one, the first words are reworded."""
+    if kind in _ENGLISH and script_of(text) not in ("LATIN", ""):
+        return None
     every = words(text)
     first = list(every[:REWORDED])
     made = _REWORDERS[kind](first, rng) if first else None
