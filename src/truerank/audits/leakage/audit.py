@@ -563,11 +563,12 @@ class PreparedAudit:
         progress = progress or Quiet()
         held = held_words(self.sources)
         plan = self.models.plan(self.texts, options, len(self.sources), folder, chosen, held=held)
+        scanned = plan
         if self.judgments is not None and self.models.encoder.name == WordsOnly.name:
-            plan = replace(plan, probe=_JudgedProbe.of(plan.probe, self.judgments, self.texts))
+            scanned = replace(plan, probe=_JudgedProbe.of(plan.probe, self.judgments, self.texts))
         key = open_key(redaction.redact_key) if redaction.redact else b""
         proposed = propose(
-            self.sources, self.texts, plan, Job(folder, open_engine(options.engine), progress, key), held
+            self.sources, self.texts, scanned, Job(folder, open_engine(options.engine), progress, key), held
         )
         read: list[bool] = np.any(plan.topic_vectors(), axis=1).tolist()
         summarised = partial(
