@@ -586,8 +586,9 @@ def test_ids_in_place_of_queries_are_not_clean(texts: list[str], verdict: str, t
 
 def test_labels_without_an_encoder_name_pairs_and_plants_stay_apart(tmp_path: Path) -> None:
     (tmp_path / "log.tsv").write_text("1\thow do you mend a roof of straw\n2\ttide tables of the coast\n")
-    (tmp_path / "test.tsv").write_text("1\tthatching repairs\n2\tcoast tide tables\n")
-    said = ("1,how do you mend a roof of straw,leak", "2,coast tables tide,leak", "2,tide tables of the coast,no leak")
+    (tmp_path / "test.tsv").write_text("1\tthatching repairs\n2\tcoast harbour tide tables\n")
+    said = ["1,how do you mend a roof of straw,leak"]
+    said += [f"2,{text},leak" for text in ("harbour tide tables", "coast tide tables", "coast harbour tables")]
     (tmp_path / "labels.csv").write_text("\n".join(("topic_id,query_text,label", *said)) + "\n")
     files = [str(tmp_path / name) for name in ("log.tsv", "test.tsv", "labels.csv")]
     found = leakage.audit([files[0]], [files[1]], encoder="words", labels=(files[2],))
