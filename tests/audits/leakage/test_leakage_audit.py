@@ -617,6 +617,7 @@ def test_texts_in_damaged_encodings_are_compared_mended(tmp_path: Path) -> None:
     (tmp_path / "test.tsv").write_text("".join(f"{number}\t{text}\n" for number, text in enumerate(texts)))
     found = leakage.audit([str(log)], [str(tmp_path / "test.tsv")], **OPTIONS)
     assert found.summary["tests"]["test"]["leaked_topics"] == ["0", "1"]
+    assert set(found.leaks["topic_id"]) == {"0", "1"}
     assert found.leaking()["similarity"].min() > 0.999
     cleaned = leakage.clean(found, str(log), out=tmp_path / "clean.jsonl")
     kept = [json.loads(line)["id"] for line in (tmp_path / "clean.jsonl").read_text().splitlines()]

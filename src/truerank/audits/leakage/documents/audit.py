@@ -31,7 +31,7 @@ from truerank.audits.leakage.results import LEAKS, AuditResult
 from truerank.sources.columns import ROLES
 from truerank.sources.distinct import text_hashes
 from truerank.sources.examples import ExampleText
-from truerank.text.normalising import normalise
+from truerank.text.normalising import mended, normalise
 from truerank.text.wording import WordingProbe
 from truerank.vectors.encoders import Encoder
 from truerank.work.jobs import Job
@@ -120,7 +120,8 @@ def _leaking(block: Sequence[ExampleText], hashes: Any) -> Iterator[_Text]:
     """The texts of a block that leak."""
     if not len(hashes):
         return
-    own = text_hashes([normalise(text.text) for text in block])
+    # Queries come to the audit with damaged characters mended.
+    own = text_hashes([(mended if text.role == "query" else normalise)(text.text) for text in block])
     at = np.minimum(np.searchsorted(hashes, own), len(hashes) - 1)
     for place in np.flatnonzero(hashes[at] == own).tolist():
         yield _Text(block[place].example_id, block[place].role, hashed(int(own[place])), block[place].text)
