@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leakage_example import audit
+from truerank import leakage
 from truerank.audits.leakage.redaction import KEY_VARIABLE, hash_text, key_mark, open_key, redact
 from truerank.errors import InputError
 
@@ -104,3 +105,16 @@ def test_own_key_cannot_be_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
     with pytest.raises(InputError, match=r"cannot be kept .* give one with --redact-key FILE"):
         open_key()
+
+
+def test_documents_are_not_redacted(tmp_path):
+    (tmp_path / "train.jsonl").write_text('{"query": "secret words", "positive": "a secret document of some words"}\n')
+    (tmp_path / "test.tsv").write_text("1\tsecret topic\n")
+    files = [str(tmp_path / "train.jsonl")], [str(tmp_path / "test.tsv")]
+    with pytest.raises(InputError, match="only queries are redacted"):
+        leakage.audit(*files, encoder="words", redact=True, redact_key=str(_key(tmp_path)))
+
+
+def _key(folder):
+    (folder / "key").write_bytes(KEY)
+    return folder / "key"

@@ -480,6 +480,9 @@ class PreparedAudit:
             )
         if redaction.redact:
             sealed(b"", open_key(redaction.redact_key))
+            if mixed := [source.name for source in sources if source.roles != {"query"}]:
+                fault = f"{mixed[0]} holds documents, and only queries are redacted"
+                raise OptionError("redact", fault, "leave it out, or name the column of the queries (file#column)")
         if options.baseline is not None:
             load_audit(options.baseline)
         judgments = opened_labels(judged)
