@@ -34,6 +34,8 @@ OTHERS = [
     ("direction", "liters in a gallon", "gallons in a liter"),
     ("opposite", "zinc delays wound healing", "zinc speeds wound healing"),
     ("opposite", "zinc raises body temperature", "zinc lowers body temperature"),
+    ("opposite", "what to eat before a workout", "what to eat during a workout"),
+    ("opposite", "full size violin price", "half size violin price"),
     ("name", "How old is Ada Lovelace now?", "How old is Grace Hopper now?"),
 ]
 SAME = [
@@ -59,6 +61,8 @@ SAME = [
     ("pruning apple trees", "apple trees pruning"),
     ("black bear attacks", "attacks bear black"),
     ("difference between cats and dogs", "difference between dogs and cats"),
+    ("camping without a tent", "camping witout a tent"),
+    ("why does my dog not eat", "why does my dog nto eat"),
     ("why don't cats swim", "why do n't cats swim"),
     ("why don't cats swim", "why don t cats swim"),
     ("why don&#x27;t cats swim", "why don't cats swim"),

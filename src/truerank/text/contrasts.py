@@ -35,17 +35,18 @@ warmest rich richer richest good better best maximum max excess abundance | decr
 drop decline diminish downregulate shrink lose loss worsen weaken impair inhibit suppress block prevent repress
 deactivate attenuate delay alleviate relieve less least few fewer fewest small smaller smallest little short shorter
 shortest young younger youngest light lighter lightest slow slower slowest weak weaker weakest cold colder coldest cool
-cooler coolest poor poorer poorest bad worse worst minimum min deficiency deficit scarcity; up|down; before prior|after
-following; early earlier earliest|late later latest; start begin beginning|end finish stop; first|last; new newest|old
-oldest; open opening|close closing; buy purchase|sell; import|export; upload|download; install|uninstall remove;
-enable|disable; left|right; top upper|bottom lower; front|back rear; inside indoor indoors| outside outdoor outdoors;
-wet|dry; positive|negative; true|false; win won|lose lost; alive living|dead; hard difficult| easy; safe|dangerous; male
-men boy father husband|female women girl mother wife; acute|chronic; benign|malignant; dominant|recessive; present
-presence|absent absence; agonist|antagonist; systolic|diastolic; domestic|foreign; public| private; allow permit|forbid
-ban prohibit; primary|secondary|tertiary; senior|junior; single|double|triple; day daily|week weekly|month monthly|year
-yearly annual annually|decade|century|hour hourly|minute|seconds; mg milligram|kg kilogram kilo|g gram|ton tonne|pound
-lb lbs|ounce oz; km kilometer|mile|m meter|cm centimeter| mm millimeter|inch|foot|yard; liter|gallon|ml milliliter;
-celsius centigrade|fahrenheit|kelvin; dollar usd|euro eur|yen| rupee|peso; january jan|february
+cooler coolest poor poorer poorest bad worse worst minimum min deficiency deficit scarcity; up|down; before
+prior|during|after following; early earlier earliest|late later latest; start begin beginning|end finish stop;
+first|last; new newest|old oldest; open opening|close closing; buy purchase|sell; import|export; upload|download;
+install|uninstall remove; enable|disable; left|right; top upper|bottom lower; front|back rear; inside indoor indoors|
+outside outdoor outdoors; wet|dry; positive|negative; true|false; win won|lose lost; alive living|dead; hard difficult|
+easy; safe|dangerous; male men boy father husband|female women girl mother wife; acute|chronic; benign|malignant;
+dominant|recessive; present presence|absent absence; agonist|antagonist; systolic|diastolic; domestic|foreign; public|
+private; allow permit|forbid ban prohibit; primary|secondary|tertiary; freshman|sophomore|junior|senior;
+full|half|quarter; single|double|triple; day daily|week weekly|month monthly|year yearly annual
+annually|decade|century|hour hourly|minute|seconds; mg milligram|kg kilogram kilo|g gram|ton tonne|pound lb lbs|ounce
+oz; km kilometer|mile|m meter|cm centimeter| mm millimeter|inch|foot|yard; liter|gallon|ml milliliter; celsius
+centigrade|fahrenheit|kelvin; dollar usd|euro eur|yen| rupee|peso; january jan|february
 feb|march|april|may|june|july|august|september sept|october|november|december;
 monday|tuesday|wednesday|thursday|friday|saturday|sunday; spring|summer|autumn fall|winter; north northern| south
 southern|east eastern|west western; red|blue|green|yellow|black|white|orange|purple|pink|brown; breakfast|lunch| dinner;
@@ -148,7 +149,8 @@ def contrast(left: str, right: str) -> str:
     # "30 days" are one month.
     same = _FACTORS.keys() if amounts[0] and sorted(amounts[0]) == sorted(amounts[1]) else ()
     only = set(one) - set(other) - set(same), set(other) - set(one) - set(same)
-    denied = (_denials(one, other) + _denials(other, one) + _denied(*only)) % 2 == 1
+    both = _denials(one, other, only[1]) + _denials(other, one, only[0])
+    denied = (both + _denied(*only)) % 2 == 1
     opposed = _opposed(*only)
     # "On" and "off" are prepositions, too.
     switched = sorted(map(sorted, only)) == [["off"], ["on"]] and len(one) == len(other)
@@ -276,10 +278,11 @@ def _denied(one: set[str], other: set[str]) -> int:
     )
 
 
-def _denials(own: Sequence[str], other: Sequence[str]) -> int:
-    """How many words a text denies that the other has, too."""
+def _denials(own: Sequence[str], other: Sequence[str], only_there: set[str]) -> int:
+    """How many words a text denies that the other has, too; where that has "witout" for "without", it denies them."""
     theirs = set(map(key, other))
-    places = [at for at, word in enumerate(own) if word in _NEGATORS and "or" not in own[max(0, at - 1) : at]]
+    said = [word in _NEGATORS and not any(one_letter_apart(word, there) for there in only_there) for word in own]
+    places = [at for at, denies in enumerate(said) if denies and "or" not in own[max(0, at - 1) : at]]
     scopes = ([word for word in own[at + 1 :] if word not in FORM_WORDS][:_SCOPE] for at in places)
     return sum(any(key(word) in theirs for word in scope) for scope in scopes)
 
