@@ -159,12 +159,11 @@ def _box(x: float, y: float, size: float, darkness: float) -> str:
 
 
 def _text(
-    x: float, y: float, words: str, *, size: float = 10, anchor: str = "start", weight: str = "", turn: str = "",
+    x: float, y: float, words: str, *, size: float = 10, anchor: str = "start", turn: str = "",
     colour: str = INK,
 ) -> str:  # fmt: skip
-    bold = f' font-weight="{weight}"' if weight else ""
     return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}" fill="{colour}"{bold} '
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}" fill="{colour}" '
         f'style="{_FONT}"{turn}>{escape_html(words)}</text>'
     )
 

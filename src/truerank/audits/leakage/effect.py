@@ -189,7 +189,7 @@ def effect(
 
         truerank leakage effect --audit audit/ --qrels robust04.qrels --run bm25.run --run monot5.run
 
-        truerank leakage effect --audit examples/ --qrels scifact.qrels --run bm25.run --run dense.run --kinds pair
+        truerank leakage effect --audit audit/ --qrels scifact.qrels --run bm25.run --run dense.run --kinds pair
 
     Source: Welch (1947) for the interval of the difference; Kendall (1945) for τ-b; `measures.placebo` and
     `measures.document_placebo` for random removals.
