@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from truerank.claims.claim import Claim, ClaimChange, Repair, Unit, change_by, chosen_claim, claim_of_scores
+from truerank.claims.claim import Claim, ClaimChange, Repair, change_by, chosen_claim, claim_of_scores
 from truerank.claims.conclusion import concluded, files_at_fault, golden_limits, no_claim
 from truerank.claims.data_questions import collection_answer, leakage_answer, versions_answer
 from truerank.claims.file_questions import files_answer
@@ -17,7 +17,8 @@ from truerank.claims.inquiry import ClaimMaterial, Inquiry, written_settings
 from truerank.claims.model_judgments import models_answer
 from truerank.claims.pools import pools_answer, with_trials
 from truerank.claims.questions import NAMES, PlannedQuestion, question
-from truerank.claims.results import LEFT_OUT, NOT_GIVEN, Check, ClaimAnswer, ClaimConclusion, SystemScore
+from truerank.claims.register import in_register
+from truerank.claims.results import FILES_FIRST, LEFT_OUT, NOT_GIVEN, Check, ClaimAnswer, ClaimConclusion, SystemScore
 from truerank.claims.score_files import apart, missing_scores, pair_of_results, results_answer
 from truerank.claims.scoring_questions import (
     chance_answer,
@@ -44,7 +45,7 @@ _ALL_REPAIRS: Final = "after all repairs"
 
 def only_planned(given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...]) -> Check:
     """What could be answered, with nothing run."""
-    waiting = ClaimConclusion("UNKNOWN", "This is the plan; nothing was run.", unknown=NAMES)
+    waiting = ClaimConclusion("UNKNOWN", "", "This is the plan; nothing was run.", unknown=NAMES)
     if material.scores:
         plan = tuple(replace(one, answerable=True, needs="") if one.name == "chance" else one for one in plan)
     return Check(None, None, (), waiting, plan, written_settings(given, Path()), material.test, readings=given.readings)
@@ -53,7 +54,15 @@ def only_planned(given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQue
 def answered(
     given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...], folder: Path, progress: Progress
 ) -> Check:
-    """Answers every question that can be answered, in their order."""
+    """Answers every question that can be answered, in their order and in the words of those who asked."""
+    check = _answered(given, material, plan, folder, progress)
+    names = (material.test, given.options.measure, *(reading.path for reading in given.readings))
+    return in_register(check, (*material.runs, *material.scores), names, golden=given.unit == "questions")
+
+
+def _answered(
+    given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...], folder: Path, progress: Progress
+) -> Check:
     steps = AuditSteps(folder, progress, kept=given.out is not None)
     settings = written_settings(given, folder if steps.kept else Path())
     read: dict[str, Any] = {"readings": given.readings}
@@ -85,8 +94,9 @@ def answered(
             single = _mean_of(found, given.resampling.confidence)
         every = tuple(answers.get(each.name) or _unanswered(each) for each in plan)
         alone = material.qrels is not None and not material.runs
-        limits = golden_limits(material.qrels, given) if alone and material.qrels is not None else ""
-        conclusion = no_claim(every, single.system if single else "", limits)
+        limits = golden_limits(material.qrels, given) if alone and material.qrels is not None else ()
+        single = None if single is None else single._replace(unit=given.unit)
+        conclusion = no_claim(every, single, limits)
         return Check(None, None, every, conclusion, plan, settings, material.test, single=single, **read)
     versions = answers.get("versions")
     if versions is not None and versions.repair is not None and versions.repair.documents:
@@ -119,8 +129,7 @@ def _of_scores(
 ) -> Check:
     """What scores alone can answer: chance, and the smallest difference that they could have shown."""
     names = given.sources.system, given.sources.baseline
-    of_tasks = all(one.kind == "results of MTEB" for one in given.readings if one.table is not None)
-    unit: Unit = "tasks" if of_tasks else "topics"
+    unit = given.unit
     measure = "score" if given.table is None else given.table.measure
     if len(material.scores) == 1:
         if material.repeated_scores and given.table is not None and "repeat" not in given.table.columns:
@@ -130,7 +139,7 @@ def _of_scores(
         single = _mean_of(Evaluation.of_scores(material.scores, given.scoring, measure), given.resampling.confidence)
         single = single._replace(unit=unit)
         every = tuple(_unanswered(one) for one in plan)
-        conclusion = no_claim(every, single.system)
+        conclusion = no_claim(every, single)
         return Check(
             None, None, every, conclusion, plan, settings, material.test, single=single, readings=given.readings
         )
@@ -212,6 +221,7 @@ def _begun(given: Inquiry, material: ClaimMaterial) -> tuple[Claim | None, Claim
             (given.sources.system, given.sources.baseline),
             comparisons=given.options.comparisons,
             confidence=given.resampling.confidence,
+            unit=given.unit,
         )
     except OptionError:
         raise
@@ -234,7 +244,7 @@ def _unanswered(planned: PlannedQuestion) -> ClaimAnswer:
 
 
 def _unasked(planned: PlannedQuestion) -> ClaimAnswer:
-    return ClaimAnswer(planned.name, "UNKNOWN", "Not asked: fix the files first.", "unknown", "")
+    return ClaimAnswer(planned.name, "UNKNOWN", FILES_FIRST, "unknown", "")
 
 
 def _of_data(given: Inquiry, material: ClaimMaterial, claim: Claim | None, steps: AuditSteps) -> Asked:
@@ -270,11 +280,11 @@ def _of_claim(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: Audi
 
 
 def _with_repairs(answer: ClaimAnswer, claim: Claim, repairs: Sequence[Repair], change: ClaimChange) -> ClaimAnswer:
-    """The answer about chance, which was asked of the repaired data, with the difference as the data are first."""
+    """The answer about chance, which was asked of the repaired data, with the difference as given."""
     named = "; ".join(repair.what for repair in repairs if repair.what)
     return replace(
         answer,
-        estimates=(replace(claim.base, label="as the data are"), change.after),
+        estimates=(claim.base, change.after),
         evidence=f"Repaired: {named}. {answer.evidence}",
         facts={**answer.facts, "moved": change.moved, "change": change.size},
     )

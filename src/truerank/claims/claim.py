@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
@@ -27,16 +27,16 @@ from truerank.sources.qrels import QREL_SCHEMA
 
 #: What becomes of the claim under a condition.
 Effect = Literal["stands", "smaller", "not shown", "falls", "appears", "unknown"]
-#: What the scores of a claim are of: results of MTEB have one for each task.
-Unit = Literal["topics", "tasks"]
-#: In words, as the page says it.
+#: What the scores of a claim are of: of a table of questions, or of topics; results of MTEB have one for each task.
+Unit = Literal["questions", "topics", "tasks"]
+#: What becomes of a lead, as tables say it.
 EFFECTS: Final[Mapping[Effect, str]] = {
-    "stands": "stands",
-    "smaller": "stands, smaller",
-    "not shown": "not shown",
-    "falls": "falls",
+    "stands": "stays",
+    "smaller": "shrinks",
+    "not shown": "chance can explain it",
+    "falls": "gone",
     "appears": "appears",
-    "unknown": "not known",
+    "unknown": "unknown",
 }
 
 
@@ -53,6 +53,7 @@ class ClaimEstimate:
         effect: what becomes of the claim.
         is_range: the ends are the least and the largest value under a condition, and no interval of chance.
         measure: where it is another one than the claim's.
+        scores: the means of the system and of the baseline on these topics; None where they are not looked at.
     """
 
     label: str
@@ -63,6 +64,7 @@ class ClaimEstimate:
     effect: Effect
     is_range: bool = False
     measure: str = ""
+    scores: tuple[float, float] | None = None
 
     def figures(self) -> str:
         """The difference and its ends in figures."""
@@ -73,8 +75,8 @@ class ClaimEstimate:
 
 
 def signed(value: float) -> str:
-    """A difference with its sign, three decimals."""
-    return f"{value:+.3f}".replace("-", "−")
+    """A difference with its sign, three decimals; none of it where it is nothing."""
+    return f"{value:+.3f}".replace("-", "−") if round(value, 3) else "0.000"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +84,14 @@ class Repair:
     """What is certainly wrong with the data, and what to do about it.
 
     Attributes:
-        what: as the headline names it: "without the 43 leaked topics".
+        what: as a list of repairs names it: "without the 43 topics that match a training query".
         topics: topics that are left out.
         documents: documents that are left out of runs and judgments.
         edits: judgments that change, columns as in `placebo.EDITS`.
         equivalent: documents that count as another one.
         beside: the same where another repair names documents that are gone; None where it names none of them.
+        which: of the topics that it touches, what a table calls them, and what is the matter: "that match", "a query".
+        where: how a sentence on what is left begins; by default it names the topics that are left.
     """
 
     what: str
@@ -96,6 +100,18 @@ class Repair:
     edits: pl.DataFrame | None = None
     equivalent: Mapping[str, str] = field(default_factory=dict)
     beside: str | None = None
+    which: tuple[str, str] = ("at fault", "")
+    where: str = ""
+
+    def touched(self, claim: Claim) -> frozenset[str]:
+        """The topics of a claim that are left out, or lose a relevant document, or have a judgment that changes."""
+        of_documents = claim.qrels.filter(
+            pl.col("doc_id").is_in([*self.documents]) & (pl.col("relevance") >= claim.scoring.rel)
+        )
+        found = self.topics | frozenset(of_documents["topic_id"])
+        if self.edits is not None:
+            found |= frozenset(self.edits["topic_id"])
+        return found & frozenset(claim.answered)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +161,22 @@ class Claim:
     @cached_property
     def base(self) -> ClaimEstimate:
         """The difference as the data are."""
-        return self.estimate(self.gaps, "as the data are")
+        return self.of(self.evaluation, "as given")
+
+    @property
+    def answered(self) -> list[str]:
+        """The topics that count."""
+        return [topic for topic, gap in zip(self.evaluation.topics, self.gaps, strict=True) if not math.isnan(gap)]
+
+    @property
+    def golden(self) -> bool:
+        """Whether it is about a table of questions, whose users know nothing of topics."""
+        return self.unit == "questions"
+
+    @property
+    def measured(self) -> str:
+        """The measure as it stands behind a figure; the scores of a table have no name to speak of."""
+        return "" if self.measure == "score" else f" {self.measure}"
 
     @cached_property
     def gaps(self) -> Floats:
@@ -222,6 +253,25 @@ class Claim:
         evaluation = evaluate(qrels, runs, self.measure, self.scoring, same)
         return replace(self, runs=runs, qrels=qrels, evaluation=evaluation, equivalent=equivalent)
 
+    def of(self, evaluation: Evaluation, label: str, within: Collection[str] | None = None) -> ClaimEstimate:
+        """The difference with both scores.
+
+        Args:
+            evaluation: the scores of both runs, perhaps under other conditions.
+            label: the condition.
+            within: the topics that count; by default all.
+        """
+        gaps = self.differences(evaluation)
+        if within is not None:
+            gaps = np.where([topic in within for topic in evaluation.topics], gaps, np.nan)
+        row, known = self.estimate(gaps, label), ~np.isnan(gaps)
+        if not known.any():
+            return row
+        system, baseline = (
+            float(evaluation.of(name, evaluation.measures[0])[known].mean()) for name in (self.system, self.baseline)
+        )
+        return replace(row, scores=(system, baseline))
+
     def estimate(self, differences: Floats, label: str, *, measure: str = "") -> ClaimEstimate:
         """The mean difference with its interval, and what becomes of the claim by it.
 
@@ -259,6 +309,7 @@ def chosen_claim(
     *,
     comparisons: int | None,
     confidence: float,
+    unit: Unit = "topics",
 ) -> Claim:
     """The claim: of the named runs, or of the best ones."""
     if len(runs) < 2:
@@ -270,7 +321,7 @@ def chosen_claim(
     if several:
         raise OptionError("measure", f"'{measure}' is not one measure", "name others with `measures`")
     found = evaluate(qrels, dict(runs), measure, scoring)
-    return claim_of(found, names, runs=runs, qrels=qrels, comparisons=comparisons, confidence=confidence)
+    return claim_of(found, names, runs=runs, qrels=qrels, comparisons=comparisons, confidence=confidence, unit=unit)
 
 
 def claim_of_scores(
@@ -338,7 +389,7 @@ class ClaimChange(NamedTuple):
         size: after minus before.
         moved: whether that is more than chance makes.
         effect: what becomes of the claim.
-        beside: what chance makes, as a sentence; empty where nothing random is compared.
+        beside: what chance makes, in sentences; empty where nothing random is compared.
     """
 
     claim: Claim
@@ -360,7 +411,7 @@ def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: R
         return None
     old = dict(zip(claim.evaluation.topics, claim.differences(claim.evaluation), strict=True))
     new = dict(zip(repaired.evaluation.topics, repaired.differences(repaired.evaluation), strict=True))
-    after = repaired.estimate(np.array([*new.values()]), label)
+    after = repaired.of(repaired.evaluation, label)
     if after.value is None or claim.base.value is None:
         return None
     tests = [_without_topics(claim, frozenset(old) - frozenset(new), resampling)]
@@ -371,14 +422,12 @@ def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: R
     for (what, count), test in zip(left_out.items(), tests, strict=True):
         if test is None:
             continue
-        random = f"by {signed(test.low)} to {signed(test.high)} (p = {test.p:.2g})"
-        if math.isclose(test.change, size, abs_tol=1e-9):
-            beside.append(f"as many random {what} change it {random}")
-        else:
-            # A repair may do more than leave out what can be compared.
-            beside.append(
-                f"without these {count:,d} {what} alone by {signed(test.change)}, without as many random ones {random}"
-            )
+        # A repair may do more than leave out what can be compared.
+        these = f"these {count:,d} {what} alone" if not math.isclose(test.change, size, abs_tol=1e-9) else "these"
+        beside.append(
+            f"Leaving out {count:,d} random {what} would change the difference by {signed(test.low)} to "
+            f"{signed(test.high)}; leaving out {these} changes it by {signed(test.change)}."
+        )
     # Where only judgments of 0 leave, nothing moves but by rounding.
     chances = [test.p for test in tests if test is not None and abs(test.change) > ROUNDING]
     moved = any(p <= 1 - resampling.confidence for p in chances)
@@ -391,9 +440,10 @@ def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: R
         if changed and ends.low is not None and ends.high is not None and not ends.low <= 0 <= ends.high:
             moved = True
             mean = signed(float((kept[:, 1] - kept[:, 0]).mean()))
-            beside.append(f"on the {claim.unit} that are left by {mean} ({signed(ends.low)} to {signed(ends.high)})")
+            left = f"{mean} ({signed(ends.low)} to {signed(ends.high)})"
+            beside.append(f"On the {len(kept):,d} {claim.unit} that are left the repair changes it by {left}.")
     effect = repaired_effect(claim.base, after, moved)
-    return ClaimChange(repaired, after, size, moved, effect, "; ".join(beside))
+    return ClaimChange(repaired, after, size, moved, effect, " ".join(beside))
 
 
 def _without_topics(claim: Claim, topics: frozenset[str], resampling: Resampling) -> SystemPlacebo | None:
@@ -433,3 +483,29 @@ def repaired_effect(base: ClaimEstimate, after: ClaimEstimate, moved: bool) -> E
         return "smaller" if moved and after.value < base.value else "stands"
     excluded = after.value <= 0 or (after.high is not None and after.high < base.value)
     return "falls" if moved and excluded else "not shown"
+
+
+def became(claim: Claim, before: ClaimEstimate, after: ClaimEstimate, *, moved: bool) -> str:
+    """What becomes of a lead under a condition, before and after; "gone" only where nothing of it is left.
+
+    Args:
+        moved: whether the change is more than chance makes.
+    """
+    if after.value is None or before.value is None:
+        return "nothing is left to compare"
+    ends = "" if after.low is None or after.high is None else f" ({signed(after.low)} to {signed(after.high)})"
+    change = f"{signed(before.value)} → {signed(after.value)}{claim.measured}"
+    if after.effect == "falls":
+        says = f"{claim.baseline} is ahead"
+    elif after.effect == "stands":
+        less = moved and round(after.value, 3) < round(before.value, 3)
+        says = "a lead appears" if before.effect != "stands" else f"the lead {'shrinks but ' if less else ''}stays"
+    elif before.effect != "stands":
+        says = f"{'' if moved else 'little changes, and '}chance can explain the difference"
+    elif moved and after.value <= 0:
+        return f"the lead is gone: {change}"
+    elif after.low is not None and after.low > 0:
+        says = f"too few {claim.unit} differ to show {'what is left of the lead' if moved else 'the lead'}"
+    else:
+        says = f"chance can explain {'what is left of the lead' if moved else 'the lead'}"
+    return f"{says}: {change}{'' if after.effect == 'stands' == before.effect else ends}"

@@ -1,32 +1,31 @@
-"""What all answers say together, in one word; never more than they say.
+"""What all answers say together: one word, what was found, before and after, what it means, and what would settle it.
 
 Three kinds of statements are kept apart: what was found to change the claim, what these data cannot exclude, and what
-was not asked. Only the first, and of the second what is plausible by the rule of its question, makes an exception.
+was not checked. Only the first, and of the second what is plausible by the rule of its question, makes an exception.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
-from truerank.claims.claim import Claim, ClaimChange, ClaimEstimate
+from truerank.claims.claim import Claim, ClaimChange, ClaimEstimate, became, signed
+from truerank.claims.file_questions import LARGE
 from truerank.claims.inquiry import Inquiry
-from truerank.claims.questions import question
-from truerank.claims.results import LEFT_OUT, NOT_GIVEN, ClaimAnswer, ClaimConclusion, ConclusionWord
-from truerank.claims.scoring_questions import smallest_shown, spread_of
+from truerank.claims.questions import unchecked
+from truerank.claims.results import ClaimAnswer, ClaimConclusion, ClaimRow, ConclusionWord, SystemScore
+from truerank.claims.scoring_questions import smallest_shown, topics_for
 from truerank.measures.floors import fixed_list
 from truerank.measures.magnitudes import fewest_changes
-from truerank.text.printable import counted, listed
+from truerank.text.printable import capital, counted, listed
 
-#: Questions whose exceptions speak against a claim: none of them shows one.
-_OF_THE_DATA: Final = ("files", "leakage", "collection", "versions")
-#: So many repairs are all named; of more, those that change the difference by more than chance explains.
-_NAMED: Final = 2
-#: How the sentence begins where the word is about the claim.
-_FELL: Final = "The repair changes the difference by more than chance explains."
+#: Rows of the first table.
+_MOST_ROWS: Final = 6
 
 
 def concluded(
@@ -36,144 +35,391 @@ def concluded(
 
     FILES AT FAULT: the files allow no comparison. DOES NOT HOLD: its interval is below 0. CANNOT TELL: it includes 0,
     or there are too few topics for any interval, or the repair leaves nothing to compare. HOLDS EXCEPT: it is above 0,
-    but not under some conditions that were found, or are plausible. HOLDS, SMALLER THAN CLAIMED: it is above 0, and
-    smaller by more than chance once it is repaired or run again. HOLDS: none of these.
+    but not under some conditions that were found, or are plausible. HOLDS SMALLER: it is above 0, and smaller by more
+    than chance once it is repaired or run again. HOLDS: none of these.
     """
-    unknown = tuple(answer.question for answer in answers if answer.effect == "unknown" and not answer.possible)
-    repairs = tuple(answer.repair.what for answer in answers if answer.repair and answer.repair.what)
-    possible = tuple(answer.possible for answer in answers if answer.possible)
-    final = claim.base if change is None else change.after
-    repaired = claim if change is None else change.claim
-    nothing = f"Nothing is left to compare {listed(repairs)}" if repairs and change is None else ""
-    least = None if nothing else smallest_shown(repaired)
-    exceptions: tuple[str, ...] = ()
-
-    def conclusion(word: ConclusionWord, head: str, brief: str = "", rest: Sequence[str] = ()) -> ClaimConclusion:
-        rest = [part for part in (*rest, *(answer.remark for answer in answers)) if part]
-        open_ones = [answer for answer in answers if answer.question in unknown]
-        text = " ".join((head, *rest, *_left_open(open_ones)))
-        short = " ".join((*filter(None, [brief]), *rest))
-        return ClaimConclusion(word, text, short, exceptions, unknown, least, possible, repairs)
-
+    outcome = _Outcome(claim, change, tuple(answers))
+    final = outcome.final
     if final.effect == "unknown" or final.value is None:
-        return conclusion("UNKNOWN", "There is no difference to look at.", "There is no difference to look at.")
-    by = f"{final.figures()} {claim.measure} on {final.topics} {claim.unit}"
-    fell = _FELL if change is not None and change.moved else ""
-    before = f"As the files are, it is {claim.base.figures()}; repaired: {'; '.join(repairs)}." if change else ""
-    if change is not None and len(repairs) > _NAMED:
-        before, fell = f"As the files are, it is {claim.base.figures()}. {_outline(answers, change)}", ""
-    if final.effect == "falls" and not nothing:
-        opposite = "The data show the opposite"
-        return conclusion("DOES NOT HOLD", f"{opposite}: {by}.", f"{opposite}.", (before, fell))
-    few = nothing or _same(repaired)
+        return outcome.whole("UNKNOWN", "", "There is no difference to look at.")
+    if outcome.nothing:
+        return outcome.nothing_left()
+    if final.effect == "falls":
+        return outcome.falls()
     if final.effect != "stands":
-        few = few or repaired.too_few(repaired.gaps)
-    elif claim.base.effect != "stands":
-        few = few or "Only the repair makes a lead"
-    elif any(answer.facts.get("only_without") for answer in answers):
-        few = few or "Only without what is missing there is a lead"
-    if few:
-        as_it_is = "as the files are, it" if nothing else "the difference"
-        return conclusion("CANNOT TELL", f"{few}; {as_it_is} is {by}.", f"{few}.", (before,))
-    if final.effect != "stands":
-        chance = "Chance can explain the difference"
-        power = (
-            f"{final.topics} {claim.unit} reveal a true difference of about {least:.3f} "
-            f"({spread_of(least, final.topics)}) four times in five."
-            if least
-            else ""
-        )
-        others = (answer for answer in answers if answer.question not in _OF_THE_DATA)
-        hidden = [answer.exception for answer in others if answer.plausible and answer.exception]
-        hint = f"What could show it: {listed(hidden)}." if hidden else ""
-        return conclusion("CANNOT TELL", f"{chance}, {by}.", f"{chance}.", (power, before, fell, hint))
-    exceptions = (*(answer.exception for answer in answers if answer.objects), *told)
-    smaller = change is not None and change.moved and _is_smaller(claim.base, final)
-    fell = fell if smaller else ""
-    shown = f"{claim.system} is better than {claim.baseline} by {by}"
-    if exceptions:
-        named = listed(exceptions)
-        return conclusion("HOLDS EXCEPT", f"{shown}, except {named}.", f"Except {named}.", (before, fell))
-    # What a repair does is in the final difference.
-    smaller = smaller or any(answer.effect == "smaller" and answer.repair is None for answer in answers)
-    word: ConclusionWord = "HOLDS, SMALLER THAN CLAIMED" if smaller else "HOLDS"
-    return conclusion(word, f"{shown}.", "", (before, fell if smaller else _weak(answers)))
+        return outcome.not_shown()
+    return outcome.appears() or outcome.excepted(told) or outcome.holds()
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What all answers leave of a claim."""
+
+    claim: Claim
+    change: ClaimChange | None
+    answers: tuple[ClaimAnswer, ...]
+
+    @cached_property
+    def repairing(self) -> list[ClaimAnswer]:
+        return [answer for answer in self.answers if answer.repair is not None]
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the repairs leave nothing to compare."""
+        return bool(self.repairing) and self.change is None
+
+    @property
+    def base(self) -> ClaimEstimate:
+        return self.claim.base
+
+    @property
+    def final(self) -> ClaimEstimate:
+        """The difference that counts."""
+        return self.base if self.change is None else self.change.after
+
+    @property
+    def repaired(self) -> Claim:
+        return self.claim if self.change is None else self.change.claim
+
+    @cached_property
+    def fault(self) -> ClaimAnswer | None:
+        """The repair that changes the answer; None where none does."""
+        able = [answer for answer in self.repairing if "change" in answer.facts]
+        if self.change is None or not able or not (self.change.moved or self.final.effect != self.base.effect):
+            return None
+        return max(able, key=lambda answer: (bool(answer.facts.get("moved")), abs(answer.facts["change"])))
+
+    @cached_property
+    def least(self) -> float | None:
+        return None if self.nothing else smallest_shown(self.repaired)
+
+    @cached_property
+    def rows(self) -> tuple[ClaimRow, ...]:
+        """All topics, and those that a repair touches: what decides, or leaves out most."""
+        split = self.fault
+        if split is None and self.change is not None:
+            touched = [answer for answer in self.repairing if answer.repair and answer.repair.touched(self.claim)]
+            split = max(touched, key=lambda one: len(one.repair.touched(self.claim)) if one.repair else 0, default=None)
+        return _rows(self.claim, self.change, split)
+
+    @property
+    def became(self) -> str:
+        """What becomes of the lead on the repaired data: "On the other 13 the lead is gone: +0.058 → −0.021"."""
+        moved = self.change is not None and self.change.moved
+        return f"{self.where}{became(self.claim, self.base, self.final, moved=moved)}."
+
+    @property
+    def where(self) -> str:
+        """On what that is so."""
+        repair = None if self.fault is None else self.fault.repair
+        if repair is None:
+            return "After all repairs "
+        if repair.where:
+            return repair.where
+        return f"On the other {self.final.topics:,d} " if repair.topics & frozenset(self.claim.answered) else (
+            "Without them " if repair.documents else "Corrected, "
+        )  # fmt: skip
+
+    @property
+    def found(self) -> str:
+        return "" if self.fault is None else self.fault.found
+
+    @property
+    def also(self) -> tuple[str, ...]:
+        """What else was repaired, what random removals would do, and what has to be said in any case."""
+        remarks = [answer.remark for answer in self.answers if answer.remark]
+        if self.fault is None or self.change is None:
+            return tuple(remarks)
+        named = [answer.found for answer in self.repairing if answer is not self.fault and answer.found]
+        beside = str(self.fault.facts.get("beside", ""))
+        return tuple(filter(None, (beside, f"Repaired as well: {' '.join(named)}" if named else "", *remarks)))
+
+    @property
+    def repairs(self) -> str:
+        """What was repaired and changes little."""
+        if self.change is None or self.fault is not None:
+            return ""
+        before, after = signed(self.base.value or 0.0), signed(self.final.value or 0.0)
+        says = "Repaired, nothing changes." if before == after else f"Repaired: {before} → {after}."
+        named = [
+            answer.found for answer in self.repairing if self.final.effect == "stands" or answer.found != self.wide
+        ]
+        return f" {' '.join((*named, says))}"
+
+    @property
+    def wide(self) -> str:
+        """What touches a large part of the topics, though it does not decide."""
+        count = len(self.claim.answered)
+        touched = [answer for answer in self.repairing if answer.repair and answer.found]
+        wide = [one for one in touched if one.repair and len(one.repair.touched(self.claim)) >= LARGE * count]
+        return wide[0].found if wide else ""
+
+    @property
+    def scores(self) -> str:
+        """Both scores, and on how many topics."""
+        row = self.final
+        on = f"{self.claim.measured} on {counted(row.topics, self.claim.unit[:-1])}"
+        if row.scores is None:
+            return f"{signed(row.value or 0.0)}{on}"
+        return "{:.3f} against {:.3f}".format(*row.scores) + on
+
+    def whole(self, word: ConclusionWord, found: str, figure: str, **rest: Any) -> ClaimConclusion:
+        """A conclusion with all that does not depend on its word."""
+        answers, fault = self.answers, self.fault
+        return ClaimConclusion(
+            word, found, figure,
+            **{
+                "decided_by": "chance" if fault is None else fault.question,
+                "possible": tuple(answer.possible for answer in answers if answer.possible),
+                "unknown": tuple(
+                    answer.question for answer in answers if answer.effect == "unknown" and not answer.possible
+                ),
+                "not_checked": unchecked(answers, self.claim),
+                "repairs": tuple(answer.repair.what for answer in answers if answer.repair is not None),
+                "detectable": self.least,
+                "example": None if fault is None else fault.example,
+                "rows": self.rows,
+                "caption": _caption(self.claim, self.rows, self.final),
+                **rest,
+            },
+        )  # fmt: skip
+
+    def cannot(self, found: str, figure: str, **rest: Any) -> ClaimConclusion:
+        decision = f"Do not {'choose' if self.claim.golden else 'report'} {self.claim.system} because of this test."
+        rest = {"settles": _more(self.repaired, self.final, self.least, self.fault), "means": self.also, **rest}
+        return self.whole("CANNOT TELL", found, figure, decision=decision, **rest)
+
+    def nothing_left(self) -> ClaimConclusion:
+        unit = self.claim.unit
+        figure = f"No {unit[:-1]} is left to compare; as given, the difference is {_lead(self.claim, self.base)}."
+        found = " ".join(answer.found for answer in self.repairing)
+        deciding = self.repairing[0].question
+        return self.cannot(found, figure, settles=(f"New {unit} without that fault.",), decided_by=deciding)
+
+    def falls(self) -> ClaimConclusion:
+        a, b = self.claim.system, self.claim.baseline
+        figure = f"{a} is worse than {b}, not better: {self.scores}."
+        if self.fault is not None and self.base.effect == "stands":
+            figure = self.became
+        decision = f"Prefer {b} on {self.claim.unit} like these."
+        return self.whole("DOES NOT HOLD", self.found, figure, decision=decision, means=self.also)
+
+    def not_shown(self) -> ClaimConclusion:
+        claim, final = self.claim, self.final
+        if same := _same(self.repaired):
+            return self.cannot(same, f"The difference is 0 on all {final.topics:,d} {claim.unit}.", settles=())
+        if self.fault is None and (few := self.repaired.too_few(self.repaired.gaps)):
+            return self.cannot(self.wide, f"{_side(claim, final)}. {capital(few)}.{self.repairs}")
+        if self.base.effect == "stands":
+            return self.cannot(self.found, self.became, means=(*_may(claim, final), *self.also))
+        ends = "" if final.low is None or final.high is None else f" ({signed(final.low)} to {signed(final.high)})"
+        topics = counted(final.topics, claim.unit[:-1])
+        figure = f"{_side(claim, final)}. With {topics}, chance alone can explain that{ends}.{self.repairs}"
+        hidden = [one for one in self.answers if one.plausible and one.exception and one.question not in _OF_THE_DATA]
+        means = (*_may(claim, final), *self.also, *(" ".join(answer.exception) for answer in hidden))
+        return self.cannot(self.wide, figure, means=means)
+
+    def appears(self) -> ClaimConclusion | None:
+        """A lead that only the repair makes, or only what is missing; None where it is there as given."""
+        if self.base.effect != "stands":
+            found = self.found or self.repairing[0].found
+            figure = f"A lead appears only after the repair: {signed(self.base.value or 0.0)} → "
+            return self.cannot(found, f"{figure}{_lead(self.claim, self.final)}.")
+        for answer in self.answers:
+            if answer.facts.get("only_without"):
+                return self.cannot(answer.found, answer.consequence, decided_by=answer.question)
+        return None
+
+    def excepted(self, told: Sequence[str]) -> ClaimConclusion | None:
+        """A lead that some conditions take away; None where none does."""
+        objecting = [answer for answer in self.answers if answer.objects]
+        exceptions = (*(answer.exception for answer in objecting), *((text,) for text in told))
+        if not exceptions:
+            return None
+        (found, *says), *others = exceptions
+        return self.whole(
+            "HOLDS EXCEPT", found, " ".join(says) or f"As given, the lead is {_lead(self.claim, self.final)}.",
+            decision=f"Prefer {self.claim.system} only if that does not matter to you.",
+            means=(*(" ".join(one) for one in others), *self.also),
+            settles=tuple(answer.settles for answer in objecting if answer.settles),
+            rows=_conditions(self.rows, objecting), decided_by=objecting[0].question if objecting else "chance",
+            exceptions=tuple(" ".join(one) for one in exceptions),
+        )  # fmt: skip
+
+    def holds(self) -> ClaimConclusion:
+        claim, final = self.claim, self.final
+        decision = f"You can prefer {claim.system} on {claim.unit} like these."
+        if unlooked := unchecked(self.answers, claim):
+            decision += f" Not checked: {unlooked[0]}."
+        moved = self.change is not None and self.change.moved
+        if moved and (self.base.value or 0.0) - (final.value or 0.0) >= _LEAST:
+            return self.whole("HOLDS SMALLER", self.found, self.became, decision=decision, means=self.also)
+        # What a repair does is in the final difference.
+        if smaller := [one for one in self.answers if one.effect == "smaller" and one.repair is None]:
+            first = smaller[0]
+            rest = {"decision": decision, "means": self.also, "decided_by": first.question}
+            return self.whole("HOLDS SMALLER", first.found, first.consequence, **rest)
+        by = signed(final.value or 0.0)
+        if final.low is not None and final.high is not None:
+            by += f", {100 * claim.confidence:.6g}% interval {signed(final.low)} to {signed(final.high)}"
+        figure = f"{claim.system} beats {claim.baseline}: {self.scores} ({by}).{self.repairs}"
+        return self.whole("HOLDS", "", figure, decision=decision, means=(*self.also, *_weak(claim, self.answers)))
+
+
+#: Questions whose exceptions speak against a claim: none of them shows one.
+_OF_THE_DATA: Final = ("files", "leakage", "collection", "versions")
+#: A difference that three decimals show.
+_LEAST: Final = 0.0005
+
+
+def _lead(claim: Claim, row: ClaimEstimate) -> str:
+    return f"{row.figures()}{claim.measured}"
+
+
+def _side(claim: Claim, row: ClaimEstimate) -> str:
+    """Who leads, and by how much."""
+    value = row.value or 0.0
+    if not round(value, 3):
+        return f"{claim.system} and {claim.baseline} score the same on average"
+    return f"{claim.system} {'leads' if value > 0 else 'is behind'} by {abs(value):.3f}{claim.measured}"
+
+
+def _may(claim: Claim, row: ClaimEstimate) -> tuple[str, ...]:
+    """How far either may be ahead."""
+    if row.low is None or row.high is None or row.low >= 0 or row.high <= 0:
+        return ()
+    ends = {claim.baseline: -row.low, claim.system: row.high}
+    first, second = sorted(ends, key=lambda name: -ends[name])
+    return (f"{first} may be ahead by up to {ends[first]:.2f}, {second} by up to {ends[second]:.2f}.",)
+
+
+def _more(claim: Claim, row: ClaimEstimate, least: float | None, fault: ClaimAnswer | None) -> tuple[str, ...]:
+    """How many topics would settle it."""
+    units = claim.unit
+    first = (fault.settles,) if fault is not None and fault.settles else ()
+    if not least:
+        return first or (f"More {units}.",)
+    target, enough = topics_for(claim, row, least)
+    reveal = f"{counted(row.topics, units[:-1])} reveal a true difference of {_two(least)} four times in five"
+    return (*first, f"{reveal}; about {enough:,d} would reveal {_two(target)}.")
+
+
+def _two(value: float) -> str:
+    """A planned size with two significant digits."""
+    return f"{value:.2g}" if value < 1 else f"{value:.1f}"
+
+
+def _rows(claim: Claim, change: ClaimChange | None, fault: ClaimAnswer | None) -> tuple[ClaimRow, ...]:
+    """All topics as given, those that the deciding fault touches, the others, and what the answer rests on."""
+    units, base = claim.unit, claim.base
+    every = f"All {base.topics:,d} {units}"
+    if change is None:
+        return (ClaimRow(every, "as given", base, "answer"),)
+    rows, left = [ClaimRow(every, "as given", base)], change.after
+    name = f"{every}, repaired"
+    if fault is not None and fault.repair is not None:
+        touched = fault.repair.touched(claim)
+        which, note = fault.repair.which
+        if 0 < len(touched) < base.topics:
+            part = claim.of(claim.evaluation, "", touched)
+            others = claim.of(claim.evaluation, "", frozenset(claim.answered) - touched)
+            rows.append(ClaimRow(f"{counted(part.topics, units[:-1])} {which}", note, part, "touched"))
+            if not _alike(others, left):
+                rows.append(ClaimRow(f"{others.topics:,d} other {units}", "as given", others))
+            every = f"All {left.topics:,d} {units}" if left.topics == base.topics else f"{left.topics:,d} other {units}"
+            name = every if _alike(others, left) else f"{every}, repaired"
+    elif _alike(base, left):
+        return (ClaimRow(every, "", left, "answer"),)
+    return (*rows, ClaimRow(name, "the answer rests on these", left, "answer"))
+
+
+def _alike(one: ClaimEstimate, other: ClaimEstimate) -> bool:
+    """Whether two rows show the same three decimals."""
+    shown = (replace(each, label="", scores=None, topics=0).figures() for each in (one, other))
+    return len({*shown}) == 1 and one.topics == other.topics
+
+
+def _conditions(rows: tuple[ClaimRow, ...], objecting: Sequence[ClaimAnswer]) -> tuple[ClaimRow, ...]:
+    """The rows with the conditions under which the lead is not shown."""
+    found = [
+        ClaimRow(f"{one.label[0].upper()}{one.label[1:]}", "", one, "touched")
+        for answer in objecting
+        for one in answer.estimates
+        if one.effect != "stands" and not one.is_range and not one.measure and not _alike(one, rows[-1].estimate)
+    ]
+    return (*rows, *found)[:_MOST_ROWS]
+
+
+def _caption(claim: Claim, rows: tuple[ClaimRow, ...], final: ClaimEstimate) -> str:
+    """The finding as a title."""
+    a, units, value = claim.system, claim.unit, final.value or 0.0
+    touched = next((row for row in rows if row.role == "touched"), None)
+    if touched is not None and touched.estimate.effect == "stands" != final.effect:
+        others = f"on the other {final.topics:,d}" if "other" in rows[-1].name else "once they are repaired"
+        return f"{a} leads on the {touched.name}, not {others}"
+    if final.effect == "stands":
+        return f"{a} leads by {value:.3f}{claim.measured}"
+    if final.effect == "falls":
+        return f"{claim.baseline} leads by {-value:.3f}{claim.measured}"
+    lead = f"A lead of {value:.3f}" if value > 0 else f"A difference of {signed(value)}"
+    return f"{lead} is too small for {counted(final.topics, units[:-1])}"
+
+
+def _same(claim: Claim) -> str:
+    """Says so where the two systems differ on no topic."""
+    known = claim.gaps[~np.isnan(claim.gaps)]
+    if not len(known) or known.any():
+        return ""
+    return f"{claim.system} and {claim.baseline} score the same on every {claim.unit[:-1]}. Are they one system?"
+
+
+def _weak(claim: Claim, answers: Sequence[ClaimAnswer]) -> tuple[str, ...]:
+    """By which other measures chance can explain the lead."""
+    weak = [name for answer in answers for name in answer.facts.get("not_shown", ())]
+    names = list(dict.fromkeys(name.partition(",")[0] for name in weak))
+    return (f"By {listed(names)} chance can explain the lead of {claim.system}.",) if names else ()
 
 
 def files_at_fault(grave: ClaimAnswer, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
     """The conclusion where the files allow no comparison."""
     unknown = tuple(answer.question for answer in answers if answer.word == "UNKNOWN")
-    reason = f"{grave.evidence} {grave.settles}"
-    return ClaimConclusion("FILES AT FAULT", reason, reason, (), unknown)
+    return ClaimConclusion(
+        "FILES AT FAULT", grave.found or grave.evidence, "No score is shown.", "Use no score of these files.",
+        settles=(grave.settles,) if grave.settles else (), decided_by="files", unknown=unknown,
+    )  # fmt: skip
 
 
-def golden_limits(qrels: pl.DataFrame, given: Inquiry) -> str:
+def golden_limits(qrels: pl.DataFrame, given: Inquiry) -> tuple[str, ...]:
     """What a golden set without a system lets one know beforehand."""
     relevant = qrels.filter(pl.col("relevance") >= given.scoring.rel)["topic_id"].n_unique()
     fewest = fewest_changes(given.resampling.confidence)
     if relevant < fewest:
-        return f"{counted(relevant, 'question')} cannot show any difference: {fewest} are needed at least."
+        return (f"{counted(relevant, 'topic')} cannot show any difference: at least {fewest} are needed.",)
     text = (
-        f"{relevant:,d} questions show a difference only if at least {fewest} of them change, all of them in one "
-        f"direction: by a measure of 0 or 1, from {fewest / relevant:.3f} on."
+        f"{relevant:,d} topics show a difference only if at least {fewest} of them change, all in one direction: by a "
+        f"measure of 0 or 1, from {fewest / relevant:.3f} on."
     )
     floor = fixed_list(qrels, given.options.measure, given.scoring, seed=given.resampling.seed).mean
-    return text if floor is None else f"{text} One list for all questions scores {floor:.3f} {given.options.measure}."
+    if floor is None:
+        return (text,)
+    return (text, f"One list for all topics scores {floor:.3f} {given.options.measure}.")
 
 
-def no_claim(answers: Sequence[ClaimAnswer], system: str = "", limits: str = "") -> ClaimConclusion:
+def no_claim(
+    answers: Sequence[ClaimAnswer], single: SystemScore | None = None, limits: tuple[str, ...] = ()
+) -> ClaimConclusion:
     """The conclusion where fewer than two runs were given, of which one may be there."""
     unknown = tuple(answer.question for answer in answers if answer.word == "UNKNOWN")
-    reason = "A claim needs two runs. What was found about the data follows."
-    if system:
-        reason = f"{system} is the only system: a claim needs another one to compare it with. Its data can be checked."
-    reason = " ".join(
-        (
-            reason,
-            *filter(None, (limits,)),
-            *(answer.remark for answer in answers if answer.question == "files" and answer.remark),
-        )
-    )
-    return ClaimConclusion("UNKNOWN", reason, reason, (), unknown)
-
-
-def _same(claim: Claim) -> str:
-    """Says so where the two systems differ on no topic."""
-    gaps = claim.differences(claim.evaluation)
-    known = gaps[~np.isnan(gaps)]
-    if not len(known) or known.any():
-        return ""
-    why = "results that were copied, one system by two names, or a change that these scores do not show"
-    return f"{claim.system} and {claim.baseline} have the same score on all {len(known)} {claim.unit}: {why}"
-
-
-def _is_smaller(base: ClaimEstimate, final: ClaimEstimate) -> bool:
-    return base.value is not None and final.value is not None and round(base.value - final.value, 3) > 0
-
-
-def _outline(answers: Sequence[ClaimAnswer], change: ClaimChange) -> str:
-    """Which of several repairs change the difference by more than chance explains."""
-    repaired = [(answer.repair.what, answer.facts.get("moved")) for answer in answers if answer.repair is not None]
-    grave = [what for what, moved in repaired if moved]
-    if not grave:
-        end = "; together they do." if change.moved else "."
-        return f"No one of {len(repaired)} repairs changes it by more than chance explains{end}"
-    number = "one changes" if len(grave) == 1 else f"{len(grave)} change"
-    return f"Of {len(repaired)} repairs {number} it by more than chance explains: {'; '.join(grave)}."
-
-
-def _weak(answers: Sequence[ClaimAnswer]) -> str:
-    """Which other measures do not show the difference."""
-    weak = [name for answer in answers for name in answer.facts.get("not_shown", ())]
-    names = list(dict.fromkeys(name.partition(",")[0] for name in weak))
-    return f"By {listed(names)} it is not shown." if names else ""
-
-
-def _left_open(answers: Sequence[ClaimAnswer]) -> Iterable[str]:
-    """The questions that were not asked, and those that were and have no answer."""
-    for text, asked in (("Asked, and not settled", True), ("Not asked", False)):
-        names = [
-            question(one.question).subject for one in answers if (one.evidence not in (NOT_GIVEN, LEFT_OUT)) is asked
-        ]
-        if names:
-            yield f"{text}: {listed(names)}."
+    found = [answer for answer in answers if answer.found and answer.given]
+    figure, settles = "No system was given, so only the test set was checked.", "Give two systems to compare."
+    if single is not None:
+        ends = "" if single.low is None or single.high is None else f" ({single.low:.3f} to {single.high:.3f})"
+        measure = "" if single.measure == "score" else f" {single.measure}"
+        on = counted(single.topics, single.unit.removesuffix("s"))
+        figure = f"{single.system} scores {single.value:.3f}{measure} on {on}{ends}."
+        settles = "Add a second system to compare."
+    remarks = [answer.remark for answer in answers if answer.question == "files" and answer.remark]
+    return ClaimConclusion(
+        "UNKNOWN", found[0].found if found else "", figure, "", (*limits, *remarks), (settles,), unknown=unknown,
+        not_checked=unchecked(answers, None), decided_by=found[0].question if found else "",
+    )  # fmt: skip

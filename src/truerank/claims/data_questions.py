@@ -19,16 +19,17 @@ from truerank.audits.collection.repairs import clean as collection_clean
 from truerank.audits.collection.results import CollectionAudit
 from truerank.audits.collection.results import load_audit as load_collection_audit
 from truerank.audits.collection.run_faults import HARDLY, cut_short
-from truerank.claims.claim import Claim, Effect, Repair, change_by, signed
+from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair, Unit, became, change_by
 from truerank.claims.file_questions import LARGE
 from truerank.claims.inquiry import ClaimMaterial, Inquiry
-from truerank.claims.results import ClaimAnswer
+from truerank.claims.results import ClaimAnswer, MatchedPair
 from truerank.claims.steps import AuditSteps
 from truerank.errors import OptionError
 from truerank.measures.placebo import edits_between
 from truerank.options import Resampling
 from truerank.records import Document
 from truerank.sources import open_documents, read_qrels_frame
+from truerank.text.printable import capital, counted, listed
 from truerank.work.progress import Progress
 
 #: The kinds of leak that concern a document that is relevant to a topic.
@@ -86,19 +87,51 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
         names = ("verdict", "sentence", "notes", "settle", "leaked_topics")
         leaks = audited.leaks.filter(pl.col("kind").is_in(_DOCUMENTS))["doc_id"]
         compared = any(kind["of"] for kind in one.get("document_kinds", ()))
-        return {name: one[name] for name in names} | {"documents": sorted(set(leaks)), "compared": compared}
+        found = {name: one[name] for name in names} | {"documents": sorted(set(leaks)), "compared": compared}
+        return found | {"example": _example(audited, one["confirmed_topics"], len(one["leaked_topics"]))}
 
     found = steps.once("leakage", depends, run)
     topics, documents = frozenset(found["leaked_topics"]), frozenset(found["documents"])
     why = " ".join([found["sentence"], *found["notes"]])
     if not found["compared"]:
-        why = f"{why} Only queries were compared: the training data or the test set have no documents."
+        why = f"{why} Only queries were compared, no documents."
     facts = {"leaked_topics": sorted(topics), "leaked_documents": sorted(documents), "verdict": found["verdict"]}
     answer = ClaimAnswer(
-        "leakage", found["verdict"], why, "unknown", "", (), " ".join(found["settle"][:1]), "leakage", "", facts,
-        remark=WITHOUT_ENCODER if encoding.encoder == WORDS else "",
+        "leakage", found["verdict"], why, "unknown", "", (), " ".join(found["settle"][:1]), "leakage", (), facts,
+        remark=WITHOUT_ENCODER if encoding.encoder == WORDS else "", example=_pair_of(found, given.unit),
     )  # fmt: skip
-    return answer if claim is None else without_leaked(claim, answer, topics, documents, given.resampling)
+    if claim is None:
+        match = f"{counted(len(topics), 'test topic')} {_matches(len(topics))} a training query."
+        return replace(answer, found=match if topics else "")
+    return without_leaked(claim, answer, topics, documents, given.resampling)
+
+
+def _matches(count: int) -> str:
+    return "matches" if count == 1 else "match"
+
+
+def _example(audited: Any, confirmed: int, leaked: int) -> dict[str, Any] | None:
+    """The match whose texts are most alike without being the same, and who confirmed the matches."""
+    pairs = audited.leaking().filter(pl.col("topic_text").str.to_lowercase() != pl.col("query_text").str.to_lowercase())
+    if not len(pairs):
+        return None
+    order = [pl.col("similarity").fill_null(0), pl.col("query_text").str.len_chars(), "topic_id", "query_id"]
+    row = pairs.sort(order, descending=[True, False, False, False]).row(0, named=True)
+    said = "No person has confirmed the matches yet."
+    if confirmed:
+        said = f"People confirmed the match for {confirmed:,d} of the {leaked:,d}."
+    return {**{name: row[name] for name in ("topic_id", "topic_text", "query_id", "query_text")}, "confirmed": said}
+
+
+def _pair_of(found: Mapping[str, Any], unit: Unit) -> MatchedPair | None:
+    """The example as the page has it."""
+    if (row := found.get("example")) is None:
+        return None
+    noun, training = ("Question", "Training question") if unit == "questions" else ("Topic", "Training query")
+    return MatchedPair(
+        (f"{noun} {row['topic_id']}", row["topic_text"]), (f"{training} {row['query_id']}", row["query_text"]),
+        row["confirmed"],
+    )  # fmt: skip
 
 
 def without_leaked(
@@ -111,13 +144,20 @@ def without_leaked(
     gone = frozenset(relevant["doc_id"]) & documents
     if not topics & judged and not gone:
         if answer.word == "CLEAN":
-            text = "No leak was found in what was compared; the difference is unchanged."
+            text = "No test topic matches the training data that you gave."
             return replace(answer, effect=claim.base.effect, consequence=text)
-        return replace(answer, consequence="No judged topic is known to leak, so there is none to remove.")
-    parts = [f"the {len(topics & judged):,d} leaked topics"] if topics & judged else []
-    parts += [f"the {len(gone):,d} relevant documents that are in the training data"] if gone else []
-    repair = Repair(f"without {' and '.join(parts)}", topics=topics & judged, documents=gone)
-    nothing = "every topic leaks" if topics >= judged else "no topic is left that both runs answer"
+        return replace(answer, consequence="No judged topic is known to match, so there is none to leave out.")
+    number = len(topics & judged)
+    parts = [f"the {counted(number, 'topic')} that {_matches(number)} a training query"] if number else []
+    parts += [f"the {counted(len(gone), 'relevant document')} in the training data"] if gone else []
+    match = f"{number:,d} of {len(judged):,d} test topics match a training query." if number else ""
+    there = f"{counted(len(gone), 'relevant document')} {'is' if len(gone) == 1 else 'are'} in the training data."
+    answer = replace(answer, found=" ".join(filter(None, (match, there if gone else ""))))
+    which = ("that match", "a training query") if number else ("with such documents", "in the training data")
+    repair = Repair(f"without {listed(parts)}", topics=topics & judged, documents=gone, which=which)
+    settles = "New topics that match no training query." if number else answer.settles
+    answer = replace(answer, settles=settles)
+    nothing = "every topic matches" if topics >= judged else "no topic is left that both answer"
     return repaired_answer(claim, answer, repair, resampling, nothing)
 
 
@@ -127,16 +167,11 @@ def repaired_answer(
     change = change_by(claim, (repair,), repair.what, resampling)
     if change is None:
         return replace(answer, effect="not shown", consequence=f"{nothing.capitalize()}.", repair=repair)
-    chance = "more than chance explains" if change.moved else "which chance can explain"
-    beside = f": {change.beside}" if change.beside else ""
-    consequence = (
-        f"{repair.what[0].upper()}{repair.what[1:]} the difference is {change.after.figures()}. "
-        f"It changes by {signed(change.size)}, {chance}{beside}."
-    )
-    facts = {**answer.facts, "change": change.size, "moved": change.moved}
+    says = became(claim, claim.base, change.after, moved=change.moved)
+    facts = {**answer.facts, "change": change.size, "moved": change.moved, "beside": change.beside}
     return replace(
-        answer, effect=change.effect, consequence=consequence, estimates=(*answer.estimates, change.after),
-        repair=repair, facts=facts,
+        answer, effect=change.effect, consequence=f"{capital(repair.what)}, {says}. {change.beside}".strip(),
+        estimates=(*answer.estimates, change.after), repair=repair, facts=facts,
     )  # fmt: skip
 
 
@@ -180,28 +215,25 @@ def collection_answer(
         found = _verdict_of(audit)
     facts = {"verdict": found["verdict"]}
     answer = ClaimAnswer(
-        "collection", found["verdict"], found["why"], "unknown", "", (), found["settle"], "collection", "", facts
+        "collection", found["verdict"], found["why"], "unknown", "", (), found["settle"], "collection", (), facts
     )  # fmt: skip
     if claim is None:
         return answer
     if not sources.has("docs"):
-        text = "Only the judgments were checked: no documents were given."
-        answer = replace(answer, consequence=text)
+        text = "Judgments were checked; documents were not: give `docs`."
+        answer = replace(answer, consequence=text, facts={**answer.facts, "without_documents": True})
     answer = _repaired(claim, answer, audit, given.resampling, gone)
     return without_touched(claim, answer, audit, given.resampling)
 
 
 def _verdict_of(audit: CollectionAudit) -> dict[str, Any]:
     whole = audit.verdicts[0]
-    settle = "Read the audit: it names every instance and its remedy."
+    settle = "The page of the audit names every place and its remedy."
     return {"verdict": whole.word, "why": whole.sentence, "settle": settle}
 
 
 #: What taking documents out of a run does not show.
-_MOVED_UP: Final = (
-    "In the runs, later results move up: a run made without these documents could have another order, and other "
-    "documents below its last result."
-)
+_MOVED_UP: Final = "Later results move up; a run made without these documents could have another order."
 
 
 def _repaired(
@@ -212,7 +244,7 @@ def _repaired(
     groups = dict(cleaned.duplicates.iter_rows())
     edits = edits_between(claim.qrels, cleaned.qrels)
     if not len(edits) and not groups:
-        text = "Nothing is certain enough to repair; the difference is unchanged."
+        text = "No certain fault; the page of the audit lists what a person should look at."
         return answer if answer.consequence else replace(answer, effect=claim.base.effect, consequence=text)
     lost = {
         "that the collection lacks": frozenset(audit.rows("missing-document")["doc_id"]),
@@ -220,16 +252,26 @@ def _repaired(
     }
     missing = frozenset[str]().union(*lost.values())
     corrected = int((~edits["doc_id"].is_in([*missing])).sum())
-    parts = [f"{_counted(corrected, 'judgment')} corrected"] if corrected else []
+    parts = [f"{counted(corrected, 'judgment')} corrected"] if corrected else []
     parts += [f"{len(groups):,d} copies of documents counted once"] if groups else []
     what = [f"with {' and '.join(parts)}"] if parts else []
     named = []
     for left in (frozenset(), gone):
-        without = [f"the {_counted(len(ids - left), 'document')} {which}" for which, ids in lost.items() if ids - left]
+        without = [f"the {counted(len(ids - left), 'document')} {which}" for which, ids in lost.items() if ids - left]
         named.append(", ".join((*what, *([f"without {' and '.join(without)}"] if without else []))))
-    repair = Repair(named[0], documents=missing, edits=edits, equivalent=groups, beside=named[1])
+    which = ("with a lost document" if missing else "with a wrong judgment or a copy", "")
+    repair = Repair(named[0], documents=missing, edits=edits, equivalent=groups, beside=named[1], which=which)
     changed = {"changed": len(edits), "copies": len(groups)}
-    answer = replace(answer, facts={**answer.facts, **changed})
+    counts = [counted(corrected, "wrong judgment")] if corrected else []
+    counts += [counted(len(groups), "copy", "copies")] if groups else []
+    lacking = len(missing - gone)
+    counts += [counted(lacking, "lost document")] if lacking else []
+    found = f"{capital(listed(counts))}." if counts else ""
+    if not corrected and not groups and lacking:
+        judged = claim.qrels.filter(pl.col("relevance") >= claim.scoring.rel)["doc_id"].n_unique()
+        expected = len(frozenset(claim.qrels.filter(pl.col("relevance") >= claim.scoring.rel)["doc_id"]) & missing)
+        found = f"{expected:,d} of {judged:,d} relevant documents do not exist." if expected else found
+    answer = replace(answer, facts={**answer.facts, **changed}, found=found)
     answer = repaired_answer(claim, answer, repair, resampling, "no judgment is left")
     return replace(answer, consequence=f"{answer.consequence} {_MOVED_UP}") if missing else answer
 
@@ -242,14 +284,14 @@ def without_touched(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, r
     for repair in _readings(claim, audit):
         read = claim.repaired((repair,))
         if claim.base.effect == "stands" and (read is None or read.base.effect != "stands"):
-            rows += [] if read is None else [replace(read.base, label=repair.what)]
-            exceptions.append(repair.what)
+            left = None if read is None else replace(read.base, label=repair.what)
+            rows += [] if left is None else [left]
+            exceptions.append((f"{capital(repair.which[1])}.", _without(claim, f"{repair.what},", left)))
     for finding in audit.findings:
         kind = finding.kind
         if kind.name == _DISPLACED:
             # Nobody knows which runs were made from these documents.
-            exceptions.append("if a run was made from these documents, whose texts stand beside their ids")
-            answer = replace(answer, remark=f"{answer.remark} {finding.here}".strip())
+            exceptions.append((finding.here, "If a run was made from these documents, its results are of others."))
             continue
         if (kind.severity == "note" and kind.name not in _HEARD) or kind.name in (*_REPAIRED, *_READ):
             continue
@@ -259,28 +301,35 @@ def without_touched(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, r
         if not topics and not documents:
             continue
         share = len(topics) / max(1, len(judged))
-        what = f"without the {_counted(len(topics), 'topic') if topics else _counted(len(documents), 'document')}"
+        what = f"without the {counted(len(topics), 'topic') if topics else counted(len(documents), 'document')}"
         repair = Repair(f"{what} of '{kind.title}'", topics=topics, documents=documents)
+        says = f"{kind.title}: {finding.counted}."
         named.append(f"{kind.title} ({finding.counted})")
         if claim.base.effect != "stands" or share > _MOST:
             continue
         if kind.name == "random-judgments" and share >= LARGE:
-            exceptions.append(f"on the {_counted(len(topics), 'topic')} {kind.title.removeprefix('Topics ')}")
+            exceptions.append((says, "Their judgments say nothing of either system."))
             continue
-        left = claim.repaired((repair,))
-        if left is not None and left.base.effect == "stands" and not _excluded(claim, left):
+        rest = claim.repaired((repair,))
+        if rest is not None and rest.base.effect == "stands" and not _excluded(claim, rest):
             continue
         change = change_by(claim, (repair,), repair.what, resampling)
         if change is not None and change.moved:
             rows.append(change.after)
-            smaller = change.after.effect == "stands"
-            exceptions.append(f"{repair.what}, where it is {change.after.figures()}" if smaller else repair.what)
-    text = [f"{row.label[0].upper()}{row.label[1:]} it is {row.figures()}." for row in rows[len(answer.estimates) :]]
+            exceptions.append((says, _without(claim, "without them", change.after)))
+    text = [f"{capital(row.label)} it is {row.figures()}." for row in rows[len(answer.estimates) :]]
     return replace(
-        answer, estimates=tuple(rows), exception=" and ".join(exceptions), plausible=bool(exceptions),
-        consequence=" ".join((answer.consequence, *text)),
+        answer, estimates=tuple(rows), exception=tuple(part for one in exceptions for part in one),
+        plausible=bool(exceptions), consequence=" ".join((answer.consequence, *text)),
         facts={**answer.facts, "not_repaired": named},
     )  # fmt: skip
+
+
+def _without(claim: Claim, what: str, row: ClaimEstimate | None) -> str:
+    """What becomes of the lead under a condition."""
+    if row is None:
+        return f"{capital(what)} nothing is left to compare."
+    return f"{capital(what)} {became(claim, claim.base, row, moved=True)}."
 
 
 def _excluded(claim: Claim, left: Claim) -> bool:
@@ -299,18 +348,16 @@ def _readings(claim: Claim, audit: CollectionAudit) -> Iterable[Repair]:
         grades = were.list.eval(pl.element().cast(pl.Int32))
         for name, grade in (("lowest", grades.list.min()), ("highest", grades.list.max())):
             new = pairs.select("topic_id", "doc_id", grade.alias("relevance"))
-            what = f"with the {name} grade of the {_counted(len(pairs), 'pair')} judged twice with different grades"
-            yield Repair(what, edits=edits_between(judged.join(new, on=_PAIR, how="semi"), new))
+            what = f"with the {name} grade of each"
+            says = f"{counted(len(pairs), 'pair')} {'has' if len(pairs) == 1 else 'have'} two different grades"
+            yield Repair(what, edits=edits_between(judged.join(new, on=_PAIR, how="semi"), new), which=("", says))
     if "off-scale-grade" in found:
         odd = found["off-scale-grade"].select(_PAIR)
         usual = int(np.max(judged.join(odd, on=_PAIR, how="anti")["relevance"].to_numpy()))
         new = judged.join(odd, on=_PAIR, how="semi").with_columns(relevance=pl.lit(usual, pl.Int32))
-        what = f"with grade {usual} for the {_counted(len(odd), 'judgment')} whose grades are outside the scale"
-        yield Repair(what, edits=edits_between(judged.join(odd, on=_PAIR, how="semi"), new))
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,d} {noun}{'' if count == 1 else 's'}"
+        says = f"{counted(len(odd), 'judgment')} {'has a grade' if len(odd) == 1 else 'have grades'} outside the scale"
+        what = f"with grade {usual} for these"
+        yield Repair(what, edits=edits_between(judged.join(odd, on=_PAIR, how="semi"), new), which=("", says))
 
 
 _BEFORE, _NOW = "judged", "now"
@@ -373,22 +420,23 @@ def versions_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps
     word = "CHANGED" if found["lost"] + found["ambiguous"] + found["flagged"] + len(gone) else "UNCHANGED"
     evidence, possible = _compared(found, material)
     settles = "Let people judge the doubtful documents (items.jsonl of the scan)." if found["flagged"] else ""
-    text = "The judgments that were compared fit the documents; the difference is unchanged."
+    text = "The judgments that were compared still fit the documents."
     if found["flagged"]:
-        text = "The difference is unchanged if the doubtful documents still answer their topics."
+        text = "Nothing changes if the doubtful documents still answer their topics."
     effect: Effect = claim.base.effect
     if many := found["newer"] > HARDLY * len(claim.qrels):
         settles = f"Give the whole version that was judged. {settles}".strip()
         word, effect = ("CANNOT TELL", "unknown") if word == "UNCHANGED" else (word, effect)
     answer = ClaimAnswer(
         "versions", word, evidence, effect, text, (), settles, "versions", facts=found, possible=possible,
-        remark=possible if many else "",
+        remark=possible if many else "", found=_changed(found, len(gone)),
     )  # fmt: skip
     edits = edits_between(claim.qrels, carried)
     if len(edits) or gone:
-        judgments, documents = _counted(len(edits), "judgment"), _counted(len(gone), "document")
+        judgments, documents = counted(len(edits), "judgment"), counted(len(gone), "document")
         what = f"{documents} ({judgments}) of the previous version" if gone else f"{judgments} of documents"
-        repair = Repair(f"without the {what} that are gone", documents=gone, edits=edits)
+        which = ("with such documents", "gone since labelling" if claim.golden else "gone since judging")
+        repair = Repair(f"without the {what} that are gone", documents=gone, edits=edits, which=which)
         answer = repaired_answer(claim, answer, repair, given.resampling, "no judged document is left")
         answer = replace(answer, consequence=f"{answer.consequence} {_MOVED_UP}") if gone else answer
     return _with_doubtful(claim, answer, clean)
@@ -399,23 +447,28 @@ def _compared(found: Mapping[str, Any], material: ClaimMaterial) -> tuple[str, s
     held, before = (pl.Series(ids, dtype=pl.String) for ids in (material.held, material.before))
     evidence = (
         f"Of {found['compared']:,d} judgments of documents in both versions, {found['flagged']:,d} are of texts that "
-        f"may have lost the answer (BM25 and texts); {found['lost']:,d} are of documents that are gone."
+        f"may have lost their answer (BM25 and texts); {found['lost']:,d} are of documents that are gone."
     )
     if found["lost"] and (last := cut_short(held, before)):
-        evidence += f" These are the end of the previous version, behind {last}: the documents may be cut short."
+        evidence += f" These are the end of the previous version, behind {last}: are the documents cut short?"
     if found["nowhere"]:
-        evidence += f" {_counted(found['nowhere'], 'judgment')} of documents of neither version were not compared."
+        evidence += f" {counted(found['nowhere'], 'judgment')} of documents of neither version were not compared."
     if not found["newer"]:
         return evidence, ""
-    possible = (
-        f"The previous version lacks the documents of {_counted(found['newer'], 'judgment')}, which the new one has: "
-        "they were judged later, or it is not the version that was judged."
-    )
+    possible = f"`previous` lacks {counted(found['newer'], 'judged document')}. Is it the version that was judged?"
     if last := cut_short(before, held):
-        possible += f" Most of them are behind {last}: the previous version may be cut short."
+        possible += f" Most of them are behind {last}: it may be cut short."
     elif not len(material.gone):
         possible += " It has none that the new one lacks: are they swapped?"
     return evidence, possible
+
+
+def _changed(found: Mapping[str, Any], gone: int) -> str:
+    """What happened to the judged documents, in one sentence."""
+    lost = gone or found["lost"]
+    parts = [f"{counted(lost, 'document')} {'is' if lost == 1 else 'are'} gone"] if lost else []
+    parts += [f"{found['flagged']:,d} of {found['compared']:,d} may have lost their answer"] if found["flagged"] else []
+    return f"Since judging, {listed(parts)}." if parts else ""
 
 
 def _with_doubtful(claim: Claim, answer: ClaimAnswer, clean: pl.DataFrame) -> ClaimAnswer:
@@ -423,14 +476,12 @@ def _with_doubtful(claim: Claim, answer: ClaimAnswer, clean: pl.DataFrame) -> Cl
     if not answer.facts["flagged"]:
         return answer
     row = claim.estimate(claim.differences(claim.scored(clean)), "without doubtful documents")
-    possible = (
-        f"{answer.facts['flagged']:,d} judged documents may have lost the answer; without them the difference is "
-        f"{row.figures()}."
-    )
+    possible = f"Without the {answer.facts['flagged']:,d} changed documents the lead would be {row.figures()}"
     turns = (row.effect == "stands") != (claim.base.effect == "stands") and row.effect != "unknown"
+    possible += "." if turns or row.effect != "stands" else ": still above 0."
     return replace(
         answer, estimates=(*answer.estimates, row), possible=f"{answer.possible} {possible}".strip(), plausible=turns,
-        exception="without the documents that may have changed" if turns else "",
+        exception=(answer.found, possible) if turns else (),
     )  # fmt: skip
 
 

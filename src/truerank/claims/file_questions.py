@@ -15,7 +15,7 @@ from truerank.audits.collection.fit import judgment_fit
 from truerank.audits.collection.floors import shared_candidates
 from truerank.audits.collection.run_faults import Files, result_counts, run_faults
 from truerank.audits.collection.run_origins import run_origins
-from truerank.claims.claim import Claim, ClaimEstimate, Repair, change_by
+from truerank.claims.claim import Claim, ClaimEstimate, Repair, became, change_by
 from truerank.claims.inquiry import ClaimMaterial, Inquiry, refuse_other_version
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.unjudged import cutoff_of, judged_results
@@ -28,7 +28,7 @@ from truerank.measures.run_faults import RunFault
 from truerank.measures.topic_lists import TopicLists
 from truerank.sources import open_documents, read_topics
 from truerank.text.identifiers import likely_cause, natural
-from truerank.text.printable import and_more, counted, listed
+from truerank.text.printable import and_more, capital, counted
 
 #: So large a share of the topics that are at fault leaves no claim as it was, whatever the others show.
 LARGE: Final = 0.1
@@ -80,9 +80,9 @@ _SAID: Final = (
 )  # fmt: skip
 #: Null rankers by what they rank; one that scores less is none to speak of.
 _FLOORS: Final = {
-    "collection": "the best list that never reads the query",
-    "candidates": "a random order of the documents that both runs rank",
-    "judged": "an order of the judged documents that never reads the query",
+    "collection": "One list for all topics",
+    "candidates": "A random order of the documents that both rank",
+    "judged": "An order of the judged documents that never reads the query",
 }
 _RERANKED: Final = ("random order", "often relevant elsewhere")
 _LOW: Final = 0.01
@@ -133,15 +133,16 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
     if grave:
         return ClaimAnswer(
             "files", "FILES AT FAULT", " ".join(fault.reason for fault in grave), "unknown",
-            "Fix this first: until then, no figure of this comparison means anything.",
-            settles=" ".join(dict.fromkeys(fault.remedy for fault in grave)), facts=facts,
+            "Correct this first. Until then any score would mislead.",
+            settles=" ".join(dict.fromkeys(fault.remedy for fault in grave)), facts=facts, found=grave[0].reason,
         )  # fmt: skip
     evidence = _sentence(claim, facts)
     named = " ".join(fault.reason for fault in faults)
+    own = [fault.reason for fault in faults if fault.weight != "note" and fault.run in ("", *pair)]
     answer = ClaimAnswer(
         "files", "FAULTS" if faults else "AS THEY SEEM", f"{named} {evidence}".strip(), "unknown", "",
         settles=" ".join(dict.fromkeys(fault.remedy for fault in faults if fault.weight != "note")), facts=facts,
-        remark=" ".join(material.repeated),
+        remark=" ".join(material.repeated), found=own[0] if own else "",
     )  # fmt: skip
     return answer if claim is None else _where_alike(claim, _allowed_for(claim, answer, faults, given, null), files)
 
@@ -208,70 +209,82 @@ def _allowed_for(
     claim: Claim, answer: ClaimAnswer, faults: tuple[RunFault, ...], given: Inquiry, null: NullRanker
 ) -> ClaimAnswer:
     """The answer with what leaving out the topics that a fault touches does, and with what else changes the claim."""
-    own = [fault for fault in faults if fault.run in ("", claim.system, claim.baseline)]
+    own = [_counting(claim, fault) for fault in faults if fault.run in ("", claim.system, claim.baseline)]
     touched = [fault for fault in own if fault.weight == "topics"]
     exceptions = (*_exceptions(claim, own), *_large(claim, own))
     floor = null.floor.mean or 0.0
     low = not lower_is_better(claim.measure) and floor >= _LOW and _above(claim, null).effect != "stands"
     if low and not (null.of == "collection" and reads_queries(claim, claim.system)):
-        exceptions += ((f"that {_FLOORS[null.of]} scores as much, as far as chance lets see", claim.base),)
+        says = f"{_FLOORS[null.of]} scores {floor:.3f}{claim.measured}."
+        no_more = f"{claim.system} does not score more than that, as far as chance lets see."
+        exceptions += (((says, no_more), claim.base),)
     remarks = [fault.reason for fault in own if fault.kind in _SAID]
     effect, estimates, repair = claim.base.effect, [row for _, row in exceptions if row is not claim.base], None
-    consequence = "The files do not change the difference."
+    consequence = "No fault was found in the files." if not own else "The files do not change the difference."
     for row in filter(None, (_beside(claim, fault) for fault in own)):
         estimates += [] if any(one.label == row.label for one in estimates) else [row]
-        consequence = f"{row.label[0].upper()}{row.label[1:]} the difference is {row.figures()}."
+        consequence = f"{capital(row.label)}, {became(claim, claim.base, row, moved=True)}."
         remarks.append(consequence)
     if exceptions:
-        consequence = f"What speaks against the difference: {listed([text for text, _ in exceptions])}."
+        consequence = " ".join(part for text, _ in exceptions for part in text)
+    facts, found = dict(answer.facts), exceptions[0][0][0] if exceptions else answer.found
     if touched:
         topics = frozenset(topic for fault in touched for topic in fault.topics)
         remarks += [f"{one.run or 'Topics'}: {and_more(sorted(one.topics, key=natural), 5)}." for one in touched]
         kinds = list(dict.fromkeys(_WITHOUT[fault.kind] for fault in touched))
-        repair = Repair(f"without the {counted(len(topics), 'topic')} {' or '.join(kinds)}", topics)
+        found = touched[0].reason
+        which = ("that repeat another one", "copies") if touched[0].kind == "copied-topics" else ("at fault", kinds[0])
+        where = "Counted once, " if kinds == [_WITHOUT["copied-topics"]] else ""
+        what = f"without the {counted(len(topics), 'topic')} {' or '.join(kinds)}"
+        repair = Repair(what, topics, which=which, where=where)
         change = change_by(claim, (repair,), repair.what, given.resampling)
         if change is None:
             return replace(
                 answer, effect="unknown", consequence="No topic is left without these faults.", repair=repair
             )
         effect, estimates = change.effect, [change.after, *estimates]
-        consequence = f"{repair.what[0].upper()}{repair.what[1:]} the difference is {change.after.figures()}."
-        if change.beside:
-            consequence += f" {change.beside[0].upper()}{change.beside[1:]}."
+        facts |= {"change": change.size, "moved": change.moved, "beside": change.beside}
+        says = became(claim, claim.base, change.after, moved=change.moved)
+        consequence = f"{capital(repair.what)}, {says}. {change.beside}".strip()
     return replace(
-        answer, effect=effect, consequence=consequence, estimates=tuple(estimates), repair=repair,
-        exception=" and ".join(text for text, _ in exceptions), plausible=bool(exceptions),
-        remark=" ".join(remarks),
+        answer, effect=effect, consequence=consequence, estimates=tuple(estimates), repair=repair, facts=facts,
+        exception=tuple(part for text, _ in exceptions for part in text), plausible=bool(exceptions),
+        remark=" ".join(remarks), found=found,
     )  # fmt: skip
 
 
-def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str, ClaimEstimate]]:
+def _counting(claim: Claim, fault: RunFault) -> RunFault:
+    """The fault, which says how what is missing counts."""
+    zero = fault.kind == "lacking-topics" and claim.scoring.missing != "skip"
+    return fault._replace(reason=f"{fault.reason[:-1]}; they count 0.") if zero else fault
+
+
+def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[tuple[str, ...], ClaimEstimate]]:
     """Faults that nothing repairs, where the claim changes without what they touch."""
     for fault in faults:
         if fault.kind == "fixed-list" and not reads_queries(claim, fault.run):
-            yield f"that {fault.run} does not read the query", claim.base
+            yield (fault.reason, f"{fault.run} does not read the query."), claim.base
         if fault.kind == "short-lists" and claim.base.effect == "stands":
             row, size = _as_deep(claim, fault), claim.base.value
-            if row.effect != "stands":
-                yield f"if both runs end where the lists of {fault.run} do", row
-            elif row.high is not None and size is not None and row.high < size:
-                yield f"beyond the results where the lists of {fault.run} end", row
+            if row.effect != "stands" or (row.high is not None and size is not None and row.high < size):
+                yield (fault.reason, f"{capital(row.label)}, {became(claim, claim.base, row, moved=True)}."), row
         if fault.exception and claim.base.effect == "stands":
             yield from _doubted(claim, fault)
         skipped = fault.kind == "lacking-topics" and claim.scoring.missing == "skip"
         if skipped and harder(claim, fault.run, fault.topics):
-            yield f"that {fault.run} lacks topics that are harder than others", claim.base
+            other = claim.baseline if fault.run == claim.system else claim.system
+            yield (fault.reason, f"These are harder than others: {other} does worse on them, too."), claim.base
 
 
-def _large(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str, ClaimEstimate]]:
+def _large(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[tuple[str, ...], ClaimEstimate]]:
     """Faults of many topics, which are left out or count 0, and say that the files are not what they should be."""
     for fault in faults:
         wide = len(fault.topics) >= LARGE * len(claim.evaluation.topics) and claim.base.effect == "stands"
         lost = fault.kind == "lacking-topics" and fault.run == claim.baseline and claim.scoring.missing != "skip"
         if wide and lost:
-            yield f"on the {len(fault.topics):,d} topics for which {fault.run} has no results", claim.base
+            yield (fault.reason, f"They count 0 for {fault.run}, which makes the lead larger."), claim.base
         elif wide and fault.weight == "topics" and fault.kind != "copied-topics":
-            yield f"on the {len(fault.topics):,d} topics {_WITHOUT[fault.kind]}", claim.base
+            yield (fault.reason, "So many topics at fault leave no result as it was."), claim.base
 
 
 def _where_alike(claim: Claim, answer: ClaimAnswer, files: Files) -> ClaimAnswer:
@@ -299,15 +312,15 @@ def _where_alike(claim: Claim, answer: ClaimAnswer, files: Files) -> ClaimAnswer
     topics, size = sorted(gaps, key=lambda topic: -farthest.get(topic, 0.0)), np.mean([*gaps.values()])
     for share, least in _LEFT.items():
         unlike, alike = topics[: (few := round(share * len(topics)))], topics[few:]
-        what = f"on the {len(alike):,d} topics in which the results of both are most alike"
+        what = f"on the {len(alike):,d} topics where both return the most similar results"
         row = claim.estimate(np.array([gaps[topic] for topic in alike]), what)
         if row.value is None or row.effect == "stands" or row.value >= least * size:
             continue
-        exception = f"{what}, where it is {row.figures()}"
-        named = f"The lead comes from the other {few:,d} ({and_more(unlike, 5)}): look whether a file is wrong there."
+        found = f"The lead comes from {few:,d} of {len(topics):,d} topics, where the two return different results."
+        says = f"{capital(what)}, {became(claim, claim.base, row, moved=False)}."
         return replace(
-            answer, estimates=(*answer.estimates, row), exception=exception, plausible=True,
-            consequence=f"What speaks against the difference: {exception}.", remark=f"{answer.remark} {named}".strip(),
+            answer, estimates=(*answer.estimates, row), exception=(found, says), plausible=True, consequence=says,
+            settles=f"Look whether a file is wrong on these topics: {and_more(unlike, 5)}.", found=found,
         )  # fmt: skip
     return answer
 
@@ -335,7 +348,7 @@ def _beside(claim: Claim, fault: RunFault) -> ClaimEstimate | None:
 def _as_deep(claim: Claim, fault: RunFault) -> ClaimEstimate:
     """The difference where both runs have as few results as the one whose lists end above the cutoff."""
     differences = claim.differences(claim.scored(runs=ended_with(claim, fault.run)))
-    return claim.estimate(differences, f"with both runs cut where the lists of {fault.run} end")
+    return claim.estimate(differences, f"cut to {fault.run}'s results")
 
 
 def ended_with(claim: Claim, shorter: str) -> dict[str, pl.DataFrame]:
@@ -348,19 +361,20 @@ def ended_with(claim: Claim, shorter: str) -> dict[str, pl.DataFrame]:
     return runs
 
 
-def _doubted(claim: Claim, fault: RunFault) -> Iterable[tuple[str, ClaimEstimate]]:
+def _doubted(claim: Claim, fault: RunFault) -> Iterable[tuple[tuple[str, ...], ClaimEstimate]]:
     """What a run shows of how it was made, where the claim is not shown without what that touches."""
     if not fault.topics and not fault.documents:
         # A baseline that knows the judgments speaks for the system.
         if fault.run == claim.system or fault.kind in ("lost-documents", "other-index"):
-            yield fault.exception, claim.base
+            yield (fault.reason,), claim.base
         return
     left = claim.repaired((Repair(fault.exception, fault.topics, fault.documents),))
     seen = fault.kind == "judgments-in-sight" and len(fault.topics) >= LARGE * len(claim.evaluation.topics)
     if left is None or (seen and fault.run == claim.system):
-        yield fault.exception, claim.base
+        yield (fault.reason,), claim.base
     elif left.base.effect != "stands":
-        yield fault.exception, replace(left.base, label=f"without what {fault.kind} touches")
+        row = replace(left.base, label=f"without these {len(fault.topics):,d} topics")
+        yield (fault.reason, f"{capital(row.label)}, {became(claim, claim.base, row, moved=True)}."), row
 
 
 def _pair(given: Inquiry, material: ClaimMaterial, claim: Claim | None) -> tuple[str, str]:
@@ -396,16 +410,13 @@ def _sentence(claim: Claim | None, facts: Mapping[str, Any]) -> str:
     if claim is None:
         return "" if facts["faults"] else "Ids, ranks, scores and topics fit each other."
     scores, floor = facts["scores"], facts["floor"]
-    parts = [
-        f"{name} has {row['score']:.3f} {claim.measure} ({row['judged']:.0%} of its first results judged; results of a "
-        f"topic: {row['results'][0]:,d} to {row['results'][2]:,d}, median {row['results'][1]:,d})"
-        for name, row in scores.items()
-    ]
-    named = _FLOORS[floor["ranks"]]
-    first, row = next(iter(scores.items()))
-    of = f", {floor['mean'] / row['score']:.0%} of what {first} has" if floor["mean"] and row["score"] > 0 else ""
-    lowest = "" if floor["mean"] is None else f" {named[0].upper()}{named[1:]} has {floor['mean']:.3f}{of}."
-    return f"{', '.join(parts)}.{lowest}"
+    both = " and ".join(f"{name} scores {row['score']:.3f}{claim.measured}" for name, row in scores.items())
+    lengths = " and ".join(
+        f"{name} returns {low:,d} to {high:,d}" if low < high else f"{name} returns {high:,d}"
+        for name, (low, _, high) in ((name, row["results"]) for name, row in scores.items())
+    )
+    lowest = "" if floor["mean"] is None else f" {_FLOORS[floor['ranks']]} scores {floor['mean']:.3f}."
+    return f"{both}. {lengths} results per topic.{lowest}"
 
 
 def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:

@@ -15,6 +15,7 @@ import polars as pl
 
 from truerank.audits.benchmarks import KnownBenchmark, recognised
 from truerank.audits.collection.run_faults import HARDLY
+from truerank.claims.claim import Unit
 from truerank.claims.options import ClaimKnowledge, ClaimOptions, ClaimSources
 from truerank.errors import InputError, OptionError
 from truerank.loading import load_yaml, text_file
@@ -42,6 +43,8 @@ _NAMED_PATHS: Final = frozenset(("model_judgments", "labels"))
 _LOOKED_UP: Final = 1_000_000
 #: Documents whose texts are compared, for the cause.
 _COMPARED: Final = 20_000
+#: What files of questions are read as.
+_OF_QUESTIONS: Final = frozenset(("golden file", "golden set", "expected answers", "score table"))
 _CHECKED: Final = ("test", "qrels", "run", "docs")
 _REMEDY: Final = "correct it; an earlier check.yaml shows the form"
 
@@ -75,6 +78,12 @@ class Inquiry:
     def table(self) -> GoldenTable | None:
         """The score tables among what was given, as one."""
         return None if self.opened is None else self.opened.scores
+
+    @property
+    def unit(self) -> Unit:
+        """What each score is of: tables are about questions, files of TREC about topics."""
+        kinds = {reading.kind for reading in self.readings}
+        return "tasks" if "results of MTEB" in kinds else "questions" if kinds & _OF_QUESTIONS else "topics"
 
     def chosen(self) -> dict[str, Any]:
         """What the manifest says of the options; sources stand among its inputs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from truerank.claims.claim import Claim, ClaimEstimate, Effect
+from truerank.claims.claim import Claim, ClaimEstimate, Effect, signed
 from truerank.claims.inquiry import ClaimMaterial, Inquiry
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.steps import AuditSteps
@@ -21,8 +21,8 @@ _WORDS: Final = {"stands": "SHOWS IT", "falls": "SHOWS THE OPPOSITE", "not shown
 _SETTLES: Final = "Give more of the pairs that people graded."
 _MENDS: Final = "Make sure that each grade stands beside its own pair, in its order and ids, or correct the grades."
 #: What no figure tells where the truth itself may come from a model.
-_REMARK: Final = "This holds by these judgments, which a model made."
-_LIMITED: Final = "All figures rest on a model's judgments; people's may differ."
+_REMARK: Final = "A model made these judgments; people may decide otherwise."
+_LIMITED: Final = "People's judgments may say otherwise."
 
 
 class _Look(NamedTuple):
@@ -84,7 +84,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
     remarks += [": ".join(one.fault.rstrip(".").split(": ")[:2]) + "." for one in looks.values() if one.fault]
     remarks += filter(None, (equal_grades(found.grades, name) for name in looks))
     if errs := [name for name, one in looks.items() if one.says == "errs"]:
-        possible.append(f"The judgments of {listed(errs)} do not show the difference; errors by chance explain that.")
+        possible.append(f"By the judgments of {listed(errs)} chance can explain the lead; their errors alone do that.")
     remarks += [one.sentences[-1] for one in looks.values() if one.says == "nothing" and not one.fault]
     remarks += [strange] if strange else []
     mends = _MENDS if any(one.fault for one in looks.values()) else ""
@@ -97,11 +97,13 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
         },
         "judged_by": given.sources.judged_by,
     }  # fmt: skip
+    says = [one.sentences[0] for one in usable if one.says == "against"]
+    faults = [one.fault for one in looks.values() if one.fault]
     return ClaimAnswer(
         "models", " / ".join(words), " ".join(evidence[:_NAMED]), effect,
         " ".join(sentence for one in looks.values() for sentence in one.sentences),
-        tuple(one.row for one in looks.values()), "" if usable else mends or _SETTLES, "models",
-        " and ".join(row.label for row in against), facts, " ".join(possible), remark=" ".join(remarks),
+        tuple(one.row for one in looks.values()), "" if usable else mends or _SETTLES, "models", tuple(says), facts,
+        " ".join(possible), remark=" ".join(remarks), found=" ".join((*says, *faults)),
     )  # fmt: skip
 
 
@@ -113,7 +115,8 @@ def _look(claim: Claim, grades: Grades, name: str, seed: int, cut: Cut | None) -
     # On the topics of the claim, some of which a repair may have left out.
     judgments = grades.qrels[name].join(claim.qrels, on="topic_id", how="semi")
     row = claim.estimate(claim.differences(claim.scored(judgments)), f"by the judgments of {name}")
-    sentences = [f"B{row.label[1:]} the difference is {row.figures()}.", *coverage(grades, name)]
+    change = f"{signed(claim.base.value or 0.0)} → {row.figures()}{claim.measured}"
+    sentences = [f"By {name}'s judgments: {change}.", *coverage(grades, name)]
     if cut is not None:
         sentences.insert(0, cut.sentence(f"{name}'s"))
         for other in cut.others:
@@ -128,17 +131,15 @@ def _look(claim: Claim, grades: Grades, name: str, seed: int, cut: Cut | None) -
     same, filled = by_people(claim, judgments)
     if shown and same != "stands":
         return _Look(
-            row, (*sentences, f"{name} cannot tell: by people's grades of its pairs the difference is not shown.")
+            row, (*sentences, f"{name} cannot tell: by people's grades of its pairs, chance can explain the lead.")
         )
     errors, beyond = expected(claim, judgments, seed, len(grades.judges)), None
     if errors is not None:
         value, mean, low, high = (one or 0.0 for one in (row.value, errors.value, errors.low, errors.high))
         beyond = replace(errors, value=value - mean, low=value - high, high=value - low)
-        ends = [f"{name} is not shown to favour either run", f"{name} favours {claim.system} over {claim.baseline}"]
-        ends += [f"{name} favours {claim.baseline} over {claim.system}"]
-        side = 1 if value > high else 2 if value < low else 0
-        ignoring = f"with its errors exchanged at random between documents of both runs it gives {errors.figures()}"
-        sentences.append(f"{ends[side]}: {ignoring}.")
+        favours = claim.system if value > high else claim.baseline if value < low else ""
+        says = f"{name} favours {favours}" if favours else f"No sign that {name} favours a system"
+        sentences.append(f"{says}: errors that ignore the systems give {errors.figures()}.")
     if not shown or row.effect == "stands":
         return _Look(row, tuple(sentences), says="the same", beyond=beyond)
     removed = row.effect == "falls" or filled != "stands" or (beyond is not None and (beyond.high or 0) < 0)
@@ -148,8 +149,8 @@ def _look(claim: Claim, grades: Grades, name: str, seed: int, cut: Cut | None) -
 def _by_a_model(claim: Claim) -> ClaimAnswer:
     """What can be said where the judgments of the claim come from a model, and there are no others."""
     return ClaimAnswer(
-        "models", "JUDGED BY A MODEL", "The judgments of this claim come from a model, as `judged_by` says.",
-        claim.base.effect, "The difference holds for these judgments.", (),
+        "models", "JUDGED BY A MODEL", "A model made the judgments, as `judged_by` says.",
+        claim.base.effect, "What is found here holds for these judgments.", (),
         "Give people's judgments as `qrels` and these as `model_judgments`.", facts={"judged_by": "model"},
         possible=_LIMITED, remark=_REMARK,
     )  # fmt: skip

@@ -121,11 +121,11 @@ class ClaimKnowledge(Options):
 
 
 _KNOWN: Final = {
-    "labels_from_one_system": "that the labels were written from one system's output",
-    "judge_saw_names": "that the judge saw the names of the systems",
-    "questions_from_one_retriever": "that the questions were made with one of the systems",
-    "tuned_on_questions": "that questions of the test were seen while a system was made",
-    "best_of_several": "that the system is the best of several tries on these questions",
+    "labels_from_one_system": "The labels were written from one system's output, as check.yaml says.",
+    "judge_saw_names": "The judge saw the names of the systems, as check.yaml says.",
+    "questions_from_one_retriever": "The questions were made with one of the systems, as check.yaml says.",
+    "tuned_on_questions": "Questions of the test were seen while a system was made, as check.yaml says.",
+    "best_of_several": "The system is the best of several tries on these questions, as check.yaml says.",
 }
 #: The keys of check.yaml, by name.
 KNOWN: Final = tuple(_KNOWN)

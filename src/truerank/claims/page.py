@@ -1,25 +1,26 @@
-"""How a check is shown: what the command prints, the page with its forest plot, the card, SARIF and `check.yaml`."""
+"""How a check is shown: what the command prints, the page, the card, SARIF and `check.yaml`."""
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect, signed
+from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect
 from truerank.claims.options import KNOWN
-from truerank.claims.questions import Question, question
-from truerank.claims.results import Check, ClaimAnswer, ConclusionWord, SystemScore
+from truerank.claims.questions import flags, question
+from truerank.claims.results import Check, ClaimAnswer, ClaimRow
 from truerank.claims.steps import AUDITS
-from truerank.core.page import AnswerLine, AnswerList, Prose
+from truerank.core.page import AnswerLine, AnswerList, Front, FrontRow, Prose
 from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, gallery_notes, place_note, reports, summarises, writes
 from truerank.core.rules import Finding, Severity
 from truerank.core.sarif import sarif
 from truerank.core.tables import Column, Table, card, escape_markdown
-from truerank.core.verdict import LEVELS, Level, Verdict
+from truerank.core.verdict import Level, Verdict
 from truerank.core.views import heads
 from truerank.errors import InputError
 from truerank.records import Input
@@ -38,12 +39,17 @@ _EFFECT_LEVELS: Final[dict[Effect, Level]] = {
 }  # fmt: skip
 #: Of a finding, by what the answer does to the claim.
 _SEVERITIES: Final[Mapping[Level, Severity]] = {"bad": "fault", "doubt": "doubt", "unknown": "note", "good": "note"}
-
-
-def review(result: Check, inputs: Sequence[Input]) -> str:
-    """The answers that do not leave the claim standing: what falls is an error, what is open a warning."""
-    rules = [question(answer.question).rule for answer in result.answers]
-    return sarif(f"check of {result.test}", rules, _findings(result, inputs))
+#: What an audit says that found nothing, where there is no claim.
+_CLEAR: Final = frozenset(("AS THEY SEEM", "CLEAN", "SOUND"))
+#: Lines of the answer, and columns of a line.
+_MOST_LINES: Final = 12
+_WIDTH: Final = 100
+_MARKS: Final[dict[Effect, ForestMark]] = {
+    "stands": "filled", "smaller": "filled", "appears": "filled", "not shown": "hollow", "falls": "cross",
+}  # fmt: skip
+_MARK_MEANINGS: Final[dict[ForestMark, str]] = {
+    "filled": "interval above 0", "hollow": "includes 0", "cross": "below 0", "range": "all values that are possible",
+}  # fmt: skip
 
 
 def _level(answer: ClaimAnswer) -> Level:
@@ -55,40 +61,32 @@ def _is_finding(answer: ClaimAnswer) -> bool:
     return answer.objects or _level(answer) not in ("good", "unknown")
 
 
-def _findings(result: Check, inputs: Sequence[Input]) -> Iterator[Finding]:
+def findings_of(result: Check) -> list[dict[str, Any]]:
+    """The answers that do not leave the claim as it is, as the contract of JSON has findings."""
+    found = []
+    for answer in filter(_is_finding, result.answers):
+        rule, count, of = question(answer.question).rule, None, None
+        if result.claim is not None and answer.repair is not None:
+            count, of = len(answer.repair.touched(result.claim)), len(result.claim.answered)
+        severity = _SEVERITIES[_level(answer)]
+        title = answer.found or rule.title
+        found.append({"code": rule.code, "title": title, "severity": severity, "count": count, "of": of})
+    return found
+
+
+def review(result: Check, inputs: Sequence[Input]) -> str:
+    """The answers that do not leave the claim standing: what falls is an error, what is open a warning."""
+    rules = [question(answer.question).rule for answer in result.answers]
     places: dict[str, str] = {}
     for each in inputs:
         places.setdefault(each.role, each.source or each.name)
-    for answer in result.answers:
-        if _is_finding(answer):
-            place = places.get(question(answer.question).role, places.get("qrels", result.test))
-            message = f"{result.sentence()}: {answer.evidence} {answer.consequence}"
-            rule = question(answer.question).rule
-            yield Finding(rule, message, place, 0, result.sentence(), _SEVERITIES[_level(answer)])
-
-
-_MEANINGS: Final[dict[ConclusionWord, str]] = {
-    "HOLDS": "The difference is above 0 by more than chance explains, and no question that was asked changes that.",
-    "HOLDS, SMALLER THAN CLAIMED": "The difference is above 0, and smaller than claimed, repaired or run again.",
-    "HOLDS EXCEPT": "The difference is above 0 by more than chance explains. Under the conditions named it is not.",
-    "CANNOT TELL": "These data do not show the difference. That does not prove that there is none.",
-    "DOES NOT HOLD": "The data show that the other run is better.",
-    "FILES AT FAULT": "Fix the files first; until then, nothing can be said about the claim.",
-    "UNKNOWN": "The given data do not decide it.",
-}
-#: Lines of the answer, columns of a line, and lines of the reason.
-_MOST_LINES: Final = 11
-_WIDTH: Final = 110
-_REASON: Final = 4
-_MARKS: Final[dict[Effect, ForestMark]] = {
-    "stands": "filled", "smaller": "filled", "appears": "filled", "not shown": "hollow", "falls": "cross",
-}  # fmt: skip
-_MARK_MEANINGS: Final[dict[ForestMark, str]] = {
-    "filled": "the interval is above 0",
-    "hollow": "the interval includes 0",
-    "cross": "not better",
-    "range": "all values that are possible",
-}
+    found = []
+    for answer in filter(_is_finding, result.answers):
+        place = places.get(question(answer.question).role, places.get("qrels", result.test))
+        message = " ".join(filter(None, (result.asked, answer.found or answer.evidence, answer.consequence)))
+        rule = question(answer.question).rule
+        found.append(Finding(rule, message, place, 0, result.asked, _SEVERITIES[_level(answer)]))
+    return sarif(f"check of {result.test}", rules, found)
 
 
 @summarises(Check)
@@ -98,9 +96,10 @@ def _summary(result: Check) -> Summary:
         count = f"{able} of {len(result.plan)} questions can be answered."
         return Summary((_plan_table(result), count), result.json())
     conclusion = result.conclusion
-    settles = [f"{question(one.question).text} {_flags(one.settles)}" for one in result.answers if one.settles]
+    settles = [f"{question(one.question).text} {flags(one.settles)}" for one in result.answers if one.settles]
     details: tuple[Table | str, ...] = (
-        f"{conclusion.word}: {conclusion.reason}",
+        *(["\n".join(conclusion.means)] if conclusion.means else []),
+        "What was checked:\n" + "\n".join(f"{mark} {text}" for mark, text in checks_of(result)),
         *([_runs(result)] if _scores(result) else []),
         _answer_table(result),
         *(["To settle:\n" + "\n".join(f"- {one}" for one in settles)] if settles else []),
@@ -108,99 +107,113 @@ def _summary(result: Check) -> Summary:
     notes = (*place_note("The page", result.folder, "report.html"), *gallery_notes(result.json()))
     fault = None
     if conclusion.word == "FILES AT FAULT":
-        fault = InputError("the files allow no comparison", result.answer("files").settles, where=result.test)
-    parts = ("\n".join(_answered(result)),)
-    return Summary(parts, result.json(), (_verdict(result),), notes, width=110, fault=fault, details=details)
-
-
-def _decides(result: Check, answer: ClaimAnswer) -> bool:
-    """Whether the short answer names a question: where chance explains the difference, others say the same."""
-    if result.claim is None:
-        return _is_finding(answer) or LEVELS.get(answer.word, "unknown") not in ("good", "unknown")
-    if result.headline is None or result.headline.effect == "stands":
-        return _is_finding(answer)
-    changes = answer.repair is not None or answer.plausible or answer.effect in ("falls", "appears")
-    return answer.question == "chance" or changes
+        fault = InputError("the files allow no comparison", "correct them, then check again", where=result.test)
+    lines = "\n".join(_answered(result))
+    return Summary((lines,), result.json(), (_verdict(result),), notes, width=110, fault=fault, details=details)
 
 
 def _answered(result: Check) -> list[str]:
-    """The answer in at most twelve lines: the claim, the word, what objects, and what settles it."""
-    word = result.conclusion.word
-    brief = result.conclusion.brief
-    # What is beside a lead is no reason for it.
-    meaning = _MEANINGS[word] if not brief or word in ("HOLDS", "HOLDS, SMALLER THAN CLAIMED") else ""
-    reason = " ".join(filter(None, (f"{word}:", meaning, brief)))
-    lines = [_claimed(result), *textwrap.wrap(reason, _WIDTH, max_lines=_REASON, placeholder=" …")]
-    objects = [answer for answer in result.answers if _decides(result, answer)]
-    shown = objects[: _MOST_LINES - len(lines) - 3]
-    for answer in shown:
+    """The answer in at most twelve lines: what was found, before and after, what it means, and what settles it."""
+    conclusion = result.conclusion
+    head, said = [f"{result.asked}  {conclusion.word}"], conclusion.reason
+    for text in (conclusion.found, conclusion.figure):
+        head += textwrap.wrap(text, _WIDTH)
+    end = textwrap.wrap(conclusion.decision, _WIDTH)
+    if conclusion.settles:
+        end += textwrap.wrap(f"To settle: {' '.join(map(flags, conclusion.settles[:2]))}", _WIDTH)
+    marks = "○" if conclusion.rows else "" if conclusion.word == "FILES AT FAULT" else "●○?"
+    shown = [f"{mark} {text}" for mark, text in checks_of(result) if mark in marks]
+    end += _left_open(result)
+    room = _MOST_LINES - len(head) - len(end)
+    if conclusion.rows:
+        rows = conclusion.rows[-room + 1 :] if len(conclusion.rows) >= room else conclusion.rows
+        if len(rows) < len(conclusion.rows):
+            rows = (conclusion.rows[0], *rows[1:])
+        table = _row_lines(result, rows)
+        beside = [line for line in shown if len(line) <= _WIDTH and line.partition(": ")[2] not in said]
+        beside = beside[: max(0, room - len(table))]
+        return [*head, *([""] if len(table) + len(beside) < room else []), *table, *beside, *end]
+    noted = [textwrap.wrap(text, _WIDTH, subsequent_indent="  ") for text in shown]
+    return [*head, *(line for lines in noted for line in lines)][: _MOST_LINES - len(end)] + end
+
+
+def _row_lines(result: Check, rows: Sequence[ClaimRow]) -> list[str]:
+    """The first table as lines: both scores, and the difference."""
+    if result.claim is None:
+        return []
+    names = [result.names.get(name, name) for name in (result.claim.system, result.claim.baseline)]
+    cells = [["", *names, f"difference ({_level_of(result.claim)})"]]
+    for row in rows:
+        scores = ["", ""] if row.estimate.scores is None else [f"{score:.3f}" for score in row.estimate.scores]
+        cells.append([f"{' ' * (row is not rows[0])}{row.name}", *scores, row.estimate.figures()])
+    widths = [max(len(line[at]) for line in cells) for at in range(3)]
+    return [
+        f"{first:{widths[0]}}   {one:>{widths[1]}}  {two:>{widths[2]}}   {last}".rstrip()
+        for first, one, two, last in cells
+    ]
+
+
+def _level_of(claim: Claim) -> str:
+    return f"{100 * claim.confidence:.6g}% interval"
+
+
+def _left_open(result: Check) -> list[str]:
+    """What was not checked, the largest threat first, in one line."""
+    names = result.conclusion.not_checked
+    if not names:
+        return []
+    said = f"Not checked: {names[0]}" in result.conclusion.decision
+    names = names[1:] if said else names
+    if not names:
+        return []
+    line = f"{'Also not' if said else 'Not'} checked: {names[0]}"
+    if len(names) > 1:
+        both = f"{line}, {names[1]}" + (f" and {len(names) - 2} more (-v)" if len(names) > 2 else "")
+        line = both if len(both) <= _WIDTH else f"{line} and {len(names) - 1} more (-v)"
+    page = f"{line}   Page: --out DIR"
+    return [page if result.folder is None and len(page) <= _WIDTH else line]
+
+
+def checks_of(result: Check) -> list[tuple[str, str]]:
+    """What was checked, a mark and a line each.
+
+    ● changes the answer, ○ was found and changes little, ✓ nothing found, ? unclear, – not checked.
+    """
+    conclusion = result.conclusion
+    lines, clear = list[tuple[str, str]](), list[str]()
+    for answer in result.answers:
         about = question(answer.question)
-        text = f"  {about.rule.code} {_titled(about)}: {_said(result, answer)}"
-        if result.claim is None:
-            lines += textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="    ", max_lines=_REASON)
+        if not answer.given or answer.question == "chance":
             continue
-        short = textwrap.shorten(text, _WIDTH, placeholder=" …")
-        lines.append(short.replace(about.rule.code, f"  {about.rule.code}", 1))
-    settles = [_flags(answer.settles) for answer in objects if answer.settles]
-    if settles:
-        lines.append(textwrap.shorten(f"To settle: {' '.join(settles)}", _WIDTH, placeholder=" … (-v)"))
-    asked = [one for one in result.plan if not one.answerable]
-    if asked:
-        named = ", ".join(f"{question(one.name).subject} ({_flags(one.needs) or '--ignore'})" for one in asked)
-        named += ", what only you know (check.yaml)" * bool(_unanswered(result))
-        lines.append(textwrap.shorten(f"Not asked: {named}", _WIDTH, placeholder=" … (-v)"))
-    if len(shown) < len(objects):
-        others = ", ".join(question(one.question).subject for one in objects[len(shown) :])
-        lines.append(textwrap.shorten(f"Also: {others}", _WIDTH - 5, placeholder=" …") + " (-v)")
-    return lines
-
-
-def _titled(about: Question) -> str:
-    return f"{about.subject[0].upper()}{about.subject[1:]}"
-
-
-def _claimed(result: Check) -> str:
-    """The claim with its interval."""
-    if result.single is not None:
-        return f"{result.sentence()}{_ends_of(result.single)}."
-    if result.claim is None or result.base is None:
-        return f"{result.sentence()}: no figure."
-    return f"{result.sentence()}{_interval(result)}."
-
-
-def _ends_of(single: SystemScore) -> str:
-    level = f"{100 * single.confidence:.6g}% interval"
-    ends = "" if single.low is None or single.high is None else f", {level} {single.low:.3f} to {single.high:.3f}"
-    return f"{ends}, on {counted(single.topics, single.unit.removesuffix('s'))}"
-
-
-def _interval(result: Check) -> str:
-    base, claim = result.headline, result.claim
-    if base is None or claim is None:
-        return ""
-    many = f", on {base.topics} {claim.unit}"
-    if base.low is None or base.high is None:
-        return many
-    low, high = base.low, base.high
-    corrected = f", corrected for {claim.comparisons} comparisons" if claim.comparisons > 1 else ""
-    ends = f"{signed(low)} to {signed(high)}{corrected}"
-    return f", {100 * claim.confidence:.6g}% interval {ends}{many}"
+        decides = answer.question == conclusion.decided_by and conclusion.word != "HOLDS"
+        says = (answer.found or answer.possible or answer.evidence).rstrip(".")
+        if decides or (answer.objects and conclusion.word == "HOLDS EXCEPT"):
+            lines.append(("●", f"{about.short}: {says}"))
+        elif answer.possible or (answer.effect == "unknown" and not (result.claim is None and answer.word in _CLEAR)):
+            lines.append(("?", f"{about.short}: {says}"))
+        elif answer.found:
+            little = "; changes little" if answer.repair is not None else ""
+            lines.append(("○", f"{about.short}: {says}{little}"))
+        else:
+            clear.append(about.short if not clear else about.short[0].lower() + about.short[1:])
+    lines.sort(key=lambda line: "●○?".index(line[0]))
+    if clear:
+        lines.append(("✓", f"{', '.join(clear)}: nothing found"))
+    asked = [*conclusion.not_checked, *(["what only you know (check.yaml)"] if _unanswered(result) else [])]
+    return [*lines, *([("–", f"Not checked: {', '.join(asked)}")] if asked else [])]
 
 
 def _answer_table(result: Check) -> Table:
-    rows = tuple((question(one.question).text, one.word, _effect(one), _said(result, one)) for one in result.answers)
-    columns = (Column("Question"), Column("Finding"), Column("The claim"), Column("What it does to the difference"))
-    return Table("", columns, rows)
-
-
-def _effect(answer: ClaimAnswer) -> str:
-    """What becomes of the claim, as one word; the same on the page, in tables and on badges."""
-    return "except" if answer.objects and answer.effect in ("stands", "smaller") else EFFECTS[answer.effect]
-
-
-def _said(result: Check, one: ClaimAnswer) -> str:
-    """What an answer says in a table: what it does to the claim, or what was found where there is none."""
-    return one.consequence if result.claim is not None and one.consequence else one.evidence
+    rows = tuple(
+        (
+            f"{question(one.question).rule.code} {question(one.question).text}",
+            one.found or (one.word if one.given else one.evidence),
+            flags(one.consequence),
+            flags(one.settles),
+        )
+        for one in result.answers
+    )
+    return Table("", heads("Check, Finding, What_it_changes, Next_step"), rows)
 
 
 def _plan_table(result: Check) -> Table:
@@ -210,7 +223,7 @@ def _plan_table(result: Check) -> Table:
             "yes" if one.answerable else "no",
             one.what
             if one.answerable
-            else f"give {_flags(one.needs)}"
+            else f"give {flags(one.needs)}"
             if one.needs
             else "left out (--select, --ignore)",
             one.seconds if one.answerable else None,
@@ -221,40 +234,20 @@ def _plan_table(result: Check) -> Table:
     return Table("Questions that can be answered with what was given.", columns, rows)
 
 
-def _flags(text: str) -> str:
-    """Names of options in backquotes as flags; commands stay as they are."""
-    parts = text.split("`")
-    for at in range(1, len(parts), 2):
-        name = parts[at]
-        parts[at] = f"--{name.replace('_', '-')}" if name.isidentifier() else f"'truerank {name}'"
-    return "".join(parts)
-
-
 def _verdict(result: Check) -> Verdict:
-    found = result.conclusion
-    return Verdict(
-        found.word,
-        found.reason,
-        settles=_MEANINGS[found.word],
-        subject="Is it true?",
-    )
+    return Verdict(result.conclusion.word, result.sentence(), result.conclusion.decision, subject=result.asked)
 
 
-def forest_rows(result: Check) -> tuple[ForestRow, ...]:
-    """The rows of the forest plot: the difference as the data are, then under each condition, by question."""
+def forest_rows(result: Check, *, by_measure: bool = False) -> tuple[ForestRow, ...]:
+    """The rows of a forest plot: the difference as given and under each condition, or by other measures."""
     from truerank.core.figures.forest import ForestRow
 
     rows: list[ForestRow] = []
     for answer in result.answers:
-        if answer.question == "chance":
-            rows += [
-                _forest_row(one)._replace(label=f"{one.label[0].upper()}{one.label[1:]}", bold=True)
-                for one in answer.estimates
-            ]
-            continue
-        figures = "" if answer.estimates else ("not known" if answer.effect == "unknown" else "as the data are")
-        rows.append(ForestRow(question(answer.question).short, figures=figures, mark=None, bold=True))
-        rows += map(_forest_row, answer.estimates)
+        shown = [one for one in answer.estimates if bool(one.measure) is by_measure]
+        if shown and not by_measure and answer.question != "chance":
+            rows.append(ForestRow(question(answer.question).short, mark=None, bold=True))
+        rows += map(_forest_row, shown)
     return tuple(rows)
 
 
@@ -263,14 +256,14 @@ def _forest_row(one: ClaimEstimate) -> ForestRow:
 
     mark = "range" if one.is_range else _MARKS.get(one.effect)
     figures = one.figures().partition(" ")[2].strip("()") if one.is_range else one.figures()
-    return ForestRow(one.label, one.value, one.low, one.high, figures, mark)
+    return ForestRow(f"{one.label[0].upper()}{one.label[1:]}", one.value, one.low, one.high, figures, mark)
 
 
 @reports(Check)
 def _report(result: Check) -> Report:
     return Report(
-        title=f"{result.sentence()[0].upper()}{result.sentence()[1:]}" if result.claim is None else result.sentence(),
-        lead=_lead(result),
+        title=f"{result.asked} {result.conclusion.word}",
+        lead="",
         verdicts=(_verdict(result),),
         sections=tuple(_sections(result)),
         tables={
@@ -280,51 +273,107 @@ def _report(result: Check) -> Report:
             "plan": _plan_table(result),
         },
         json=result.json(),
+        front=front_of(result),
     )
 
 
-def _lead(result: Check) -> str:
-    if result.conclusion.word == "FILES AT FAULT":
-        return "No figure of the comparison means anything before the files are mended."
-    if result.claim is None or result.base is None:
-        return "Give two runs for a claim. What was found about the data follows."
-    text = _interval(result).removeprefix(", ")
-    return f"{text[0].upper()}{text[1:]} of {result.test}." if text else f"On {result.test}."
+def front_of(result: Check) -> Front:
+    """The first screen of the page."""
+    conclusion, claim = result.conclusion, result.claim
+    arrow = re.search(r"[+−]?\d\.\d{3} → [+−]?\d\.\d{3}(?: [\w@().]+\w)?", conclusion.figure)
+    pair = () if conclusion.example is None else (conclusion.example.test, conclusion.example.train)
+    said = "" if conclusion.example is None else conclusion.example.confirmed
+    folder = next((one.folder for one in result.answers if one.question == conclusion.decided_by), "")
+    systems = len(claim.evaluation.runs) if claim is not None else 0
+    base = result.base
+    read = [] if claim is None or base is None else [f"{base.topics:,d} {claim.unit}", counted(systems, "system")]
+    names = ("", "") if claim is None else tuple(result.names.get(one, one) for one in (claim.system, claim.baseline))
+    return Front(
+        kicker=(f"truerank check · {result.test}", " · ".join((*read, *([claim.measure] if claim else [])))),
+        question=result.asked,
+        word=conclusion.word,
+        fault=conclusion.found,
+        text=conclusion.figure,
+        strong="" if arrow is None else arrow[0],
+        example=pair,
+        example_note=(f"One example. {said}".strip() if pair else "", f"{folder}/report.html" if folder else ""),
+        caption=conclusion.caption,
+        measure="" if claim is None else _meaning(claim),
+        names=(names[0], names[1]),
+        rows=tuple(_front_row(row) for row in conclusion.rows if row.estimate.value is not None) if claim else (),
+        key="" if claim is None else f"{_level_of(claim)}|{_key(result, claim)}",
+        notes=(
+            ("What it means", (conclusion.decision, *conclusion.means) if conclusion.decision else conclusion.means),
+            ("What would settle it", tuple(map(flags, conclusion.settles))),
+        ),
+        checks=tuple(checks_of(result)),
+    )
+
+
+def _front_row(row: ClaimRow) -> FrontRow:
+    one, scores = row.estimate, row.estimate.scores
+    value, _, ends = one.figures().partition(" ")
+    return FrontRow(
+        row.name, row.note, ("–", "–") if scores is None else (f"{scores[0]:.3f}", f"{scores[1]:.3f}"),
+        one.value or 0.0, None if one.low is None or one.high is None else (one.low, one.high), (value, ends),
+        {"touched": "part", "answer": "answer"}.get(row.role, ""),  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+#: What a score means, by the beginning of the measure's name.
+_SCORES: Final = {
+    "nDCG": "1 if the {most} come first, 0 if none is {among}",
+    "RR": "1 over the rank of the first {right}; 0 if none is {among}",
+    "AP": "1 if all {rights} come first, 0 if none is {among}",
+    "P": "the share of {among_them} that is {is_right}",
+    "R": "the share of the {rights} that is {among}",
+    "Success": "1 if one {right} is {among}, otherwise 0",
+}
+
+
+def _meaning(claim: Claim) -> str:
+    """What the figures mean, in one line."""
+    name, _, cutoff = claim.measure.partition("@")
+    text = _SCORES.get(name, "")
+    if not text:
+        return "" if claim.measured else "mean scores; higher counts as better"
+    right = "expected document" if claim.golden else "relevant document"
+    first = f"the first {cutoff} results" if cutoff.isdigit() else "the results"
+    return f"{claim.measure}: " + text.format(
+        most=f"{right}s" if claim.golden else "most relevant documents", right=right, rights=f"{right}s",
+        among=f"among {first}", among_them=first, is_right=right.split(maxsplit=1)[0],
+    )  # fmt: skip
+
+
+def _key(result: Check, claim: Claim) -> str:
+    marks = {"filled": "■ interval above 0", "hollow": "□ includes 0: chance alone could explain it"}
+    marks["cross"] = "× below 0"
+    shown = {_MARKS.get(row.estimate.effect, "hollow") for row in result.conclusion.rows}
+    text = "   ".join(says for mark, says in marks.items() if mark in shown)
+    if claim.comparisons > 1:
+        text += f". Intervals are wider because the best of several systems was picked ({claim.comparisons} pairs)."
+    return text
 
 
 def _sections(result: Check) -> Iterator[ReportSection]:
-    if result.claim is not None and result.base is not None:
-        pictures = (*_forest(result, result.claim), *_best_of_many(result, result.claim))
-        yield ReportSection("conditions", "What carries the claim", pictures)
-    if result.answers:
-        yield ReportSection("statements", "What that rests on", tuple(_statements(result)))
-    if _scores(result):
-        yield ReportSection("runs", "The two runs", (_runs(result),))
-    lines = AnswerList(tuple(map(_line, result.answers)))
-    yield ReportSection("questions", "Question by question", (lines,))
+    yield ReportSection("checks", "All checks", (AnswerList(tuple(map(_line, result.answers))),))
+    claim = result.claim
+    if claim is not None and result.base is not None:
+        if by_measure := forest_rows(result, by_measure=True):
+            caption = "The difference by other measures, each in its own unit."
+            yield ReportSection("measures", "Other measures", (*_forest("measures", by_measure, claim, caption),))
+        caption = f"The difference under each condition, with its {_level_of(claim)}."
+        parts = (
+            *_forest("forest", forest_rows(result), claim, caption), *_best_of_many(result, claim), _estimates(result),
+            *([_runs(result)] if _scores(result) else []),
+        )  # fmt: skip
+        yield ReportSection("figures", "Every figure", parts)
     given = tuple(f"{one.path}: {one.kind}: {one.why}." for one in result.readings)
     remarks = tuple(f"{remark}." for one in result.readings for remark in one.said())
     known = gallery_notes(result.json())
-    yield ReportSection("given", "What was given", (Prose((*given, *remarks, *known)),) if (*given, *known) else ())
-    yield ReportSection("figures", "The figures", (_estimates(result),) if result.claim is not None else ())
-    yield ReportSection(
-        "again", "Run it again", (Prose(("Run `truerank check check.yaml` in this folder to repeat the check.",)),)
-    )
-
-
-def _statements(result: Check) -> Iterator[Table]:
-    """What was found, what cannot be excluded, what was not asked: three kinds of statements, kept apart."""
-    named = [(_titled(question(answer.question)), answer) for answer in result.answers]
-    found = [(title, _said(result, answer)) for title, answer in named if answer.effect != "unknown"]
-    open_ones = [(title, answer.possible) for title, answer in named if answer.possible]
-    unknown = result.conclusion.unknown
-    asked = [(title, _flags(answer.settles)) for title, answer in named if answer.question in unknown]
-    if keys := _unanswered(result):
-        asked.append(("What only you know", f"Answer yes or no in check.yaml: {', '.join(keys)}."))
-    titles = ("Found.", "Cannot be excluded by these data.", "Not asked.")
-    for title, rows in zip(titles, (found, open_ones, asked), strict=True):
-        if rows:
-            yield Table(title, (Column("Question"), Column("")), tuple(rows))
+    yield ReportSection("given", "What was read", (Prose((*given, *remarks, *known)),) if (*given, *known) else ())
+    repeat = "Run `truerank check check.yaml` in this folder."
+    yield ReportSection("again", "Repeat this check", (Prose((repeat,)),))
 
 
 def _unanswered(result: Check) -> list[str]:
@@ -340,35 +389,26 @@ def _scores(result: Check) -> Mapping[str, Any]:
 def _runs(result: Check) -> Table:
     """Both scores, what of them is judged, and how many results there are."""
     measure = "Score" if result.claim is None else result.claim.measure
-    counted = heads("First_results_judged:.0%, Fewest_results:,d, Median:,d, Most:,d")
-    columns = (Column("Run"), *Column.numbers(".3f", measure), *counted)
+    lengths = heads("First_results_judged:.0%, Fewest_results:,d, Median:,d, Most:,d")
+    columns = (Column("System"), *Column.numbers(".3f", measure), *lengths)
     rows = [(name, row["score"], row["judged"], *row["results"]) for name, row in _scores(result).items()]
     if rows and (floor := result.answer("files").facts["floor"])["mean"] is not None:
         rows.append((f"never reads the query: {floor['by']}", floor["mean"], None, None, None, None))
-    return Table("Both runs, before any repair.", columns, tuple(rows))
+    return Table("Both systems, as given.", columns, tuple(rows))
 
 
-def _forest(result: Check, claim: Claim) -> Iterator[Picture]:
-    """The forest plot in two layouts."""
+def _forest(name: str, rows: tuple[ForestRow, ...], claim: Claim, caption: str) -> Iterator[Picture]:
+    """A forest plot in two layouts."""
     # Here: what is printed needs no pictures.
     from truerank.core.figures.export import Picture
     from truerank.core.figures.forest import forest_plot
 
-    label = f"{claim.system} minus {claim.baseline} (right: {claim.system} is better)"
-    value = None if result.base is None else result.base.value
-    many = f", corrected for {claim.comparisons} comparisons" if claim.comparisons > 1 else ""
-    caption = (
-        f"The difference under each condition, with its {100 * claim.confidence:.6g}% interval{many}. Rows by another "
-        f"measure are in the unit of that measure, all others in {claim.measure}. The dotted line is the "
-        "difference before any repair."
-    )
-    rows = forest_rows(result)
+    label = f"{claim.system} minus {claim.baseline} (right: {claim.system} is ahead)"
     wide, narrow = (
-        forest_plot(rows, x_label=label, zero=True, line=value, meanings=_MARK_MEANINGS, narrow=narrow)
-        for narrow in (False, True)
+        forest_plot(rows, x_label=label, zero=True, meanings=_MARK_MEANINGS, narrow=narrow) for narrow in (False, True)
     )
-    yield Picture("forest", caption, wide, screen="wide")
-    yield Picture("forest-narrow", caption, narrow, screen="narrow")
+    yield Picture(name, caption, wide, screen="wide")
+    yield Picture(f"{name}-narrow", caption, narrow, screen="narrow")
 
 
 def _best_of_many(result: Check, claim: Claim) -> Iterator[Picture]:
@@ -395,15 +435,17 @@ def _best_of_many(result: Check, claim: Claim) -> Iterator[Picture]:
 
 
 def _line(answer: ClaimAnswer) -> AnswerLine:
-    word = answer.word if _effect(answer) == EFFECTS["unknown"] else f"{answer.word} · claim {_effect(answer)}"
+    about = question(answer.question)
+    word = EFFECTS[answer.effect] if answer.given else "not checked"
+    if answer.objects and answer.effect in ("stands", "smaller"):
+        word = "except"
     link = f"{answer.folder}/report.html" if answer.folder else ""
-    consequence = (
-        f"{answer.consequence} Cannot be excluded: {answer.possible}" if answer.possible else answer.consequence
-    )
+    possible = f"Still possible: {answer.possible}" if answer.possible else ""
+    evidence = " ".join(dict.fromkeys(filter(None, (answer.found, answer.evidence))))
+    consequence = flags(" ".join(filter(None, (answer.consequence, possible))))
     return AnswerLine(
-        question(answer.question).text, word, _level(answer), answer.evidence, consequence.strip(),
-        _flags(answer.settles), link, question(answer.question).rule.code,
-    )  # fmt: skip
+        about.text, word, _level(answer), evidence, consequence, flags(answer.settles), link, about.rule.code
+    )
 
 
 def _estimates(result: Check) -> Table:
@@ -411,34 +453,34 @@ def _estimates(result: Check) -> Table:
     unit = "Topics" if result.claim is None else result.claim.unit.capitalize()
     rows = tuple(
         (
-            question(answer.question).short,
-            one.label,
-            one.measure or measure,
-            one.topics,
-            one.value,
-            one.low,
-            one.high,
-            EFFECTS[one.effect],
+            question(answer.question).short, one.label, one.measure or measure, one.topics,
+            *(one.scores or (None, None)), one.value, one.low, one.high, EFFECTS[one.effect],
         )
         for answer in result.answers
         for one in answer.estimates
-    )
-    differences = heads("Difference:+.4f, From:+.4f, To:+.4f, The_claim")
-    columns = (Column(""), *heads("Condition, Measure"), *Column.numbers(",d", unit), *differences)
+    )  # fmt: skip
+    numbers = heads("System:.4f, Baseline:.4f, Difference:+.4f, From:+.4f, To:+.4f, The_lead")
+    columns = (Column("Check"), *heads("Condition, Measure"), *Column.numbers(",d", unit), *numbers)
     return Table("The difference under each condition.", columns, rows)
 
 
 def card_of(result: Check) -> str:
-    """A reproducibility statement for a README or an appendix, in Markdown."""
-    rows = tuple((question(one.question).text, one.word, _said(result, one)) for one in result.answers)
-    table = Table("", (Column("Question"), Column("Finding"), Column("The difference")), rows)
-    conclusion = result.conclusion
+    """A statement for a README or a pull request, in Markdown: the answer, three rows, and what was not checked."""
+    conclusion, rows, table = result.conclusion, result.conclusion.rows, None
+    if result.claim is not None and rows:
+        names = [result.names.get(name, name) for name in (result.claim.system, result.claim.baseline)]
+        columns = (Column(""), *Column.numbers(".3f", *names), Column(f"Difference ({_level_of(result.claim)})"))
+        chosen = rows if len(rows) < 4 else (rows[0], rows[1], rows[-1])
+        cells = ((row.name, *(row.estimate.scores or (None, None)), row.estimate.figures()) for row in chosen)
+        table = Table("", columns, tuple(cells))
+    unlooked = f"Not checked: {', '.join(conclusion.not_checked)}." if conclusion.not_checked else ""
     return card(
-        "Can this result be believed?",
+        f"{result.asked} {conclusion.word}",
         "; `truerank check check.yaml` repeats it.",
-        f"**{escape_markdown(_claimed(result))}**",
-        f"**{conclusion.word}**: {escape_markdown(conclusion.reason)}",
-        table,
+        f"**{escape_markdown(result.sentence())}**",
+        *([] if table is None else [table]),
+        escape_markdown(" ".join(filter(None, (conclusion.decision, *map(flags, conclusion.settles[:1]))))),
+        escape_markdown(unlooked),
     )
 
 

@@ -24,6 +24,7 @@ from truerank.measures.grammar import lower_is_better
 from truerank.measures.rankings import on_topics
 from truerank.options import Workers
 from truerank.sources.qrels import QREL_SCHEMA
+from truerank.text.printable import listed
 from truerank.work.progress import Progress
 
 #: Depths of pools that are tried, and how many times the measure's depth is looked at in the run that brought nothing.
@@ -133,19 +134,19 @@ def pools_answer(claim: Claim, teams: Mapping[str, str]) -> ClaimAnswer:
     base = claim.base
     whole = [run for run in results.pair if results.whole_depths[run] >= results.depth]
     text = " and ".join(f"{share:.0%} of {run}'s" for run, share in shares.items())
-    evidence = f"Of the first {results.depth} results that are not known to be relevant, {text} are judged."
+    evidence = f"Judged are, apart from relevant ones, {text} first {results.depth} results."
     if len(whole) == 2:
-        consequence = "Both runs were judged alike: pools give neither an advantage."
+        consequence = "Both systems' results were judged to the same depth."
         return ClaimAnswer(_QUESTION, "ALIKE", evidence, base.effect, consequence, facts=facts)
     if len(whole) == 1 and results.shares.uneven:
         other = next(run for run in results.pair if run not in whole)
-        consequence = (
-            f"The pools held {whole[0]}'s first {results.whole_depths[whole[0]]} results and not all of {other}'s. "
-            "The question on unjudged documents shows what that does to the difference."
+        found = f"{whole[0]}'s first {results.whole_depths[whole[0]]} results were all judged, {other}'s were not."
+        consequence = "Unjudged ones count as not relevant; the check of unjudged documents shows what that does."
+        settles = f"Give the other judged runs too (three teams or more), or judge {other}'s first documents."
+        return ClaimAnswer(
+            _QUESTION, "ONE RUN POOLED", evidence, base.effect, consequence, (), settles, facts=facts, found=found
         )
-        settles = f"Give the other pooled runs too (three teams or more), or judge {other}'s first documents."
-        return ClaimAnswer(_QUESTION, "ONE RUN POOLED", evidence, base.effect, consequence, (), settles, facts=facts)
-    consequence = "These judgments do not look pooled from these runs: there is nothing to correct."
+    consequence = "No sign that one system was judged more than the other."
     return ClaimAnswer(_QUESTION, "NOT POOLED", evidence, base.effect, consequence, facts=facts)
 
 
@@ -173,25 +174,25 @@ def _filtered(claim: Claim) -> str:
 def _of_filtered(claim: Claim, filtered: str, facts: dict[str, Any]) -> ClaimAnswer:
     """The claim on judged documents of both runs, where one run holds nothing else."""
     base, other = claim.base, claim.baseline if filtered == claim.system else claim.system
-    evidence = f"Every result of {filtered} is judged, at any rank, and not of {other}: {filtered} was filtered."
+    found = f"{filtered} contains judged documents only; {other} contains all."
+    evidence = "Every result of it is judged, at any rank."
     facts |= {"filtered": filtered}
     settles = f"Give {filtered} as it ranked all documents."
     runs = {name: run.join(claim.qrels, on=KEYS, how="semi") for name, run in claim.pair.items()}
     if not all(map(len, runs.values())):
-        consequence = f"No result of {other} is judged, so that the runs cannot be compared."
+        consequence = f"No result of {other} is judged, so the two cannot be compared."
         return ClaimAnswer(
-            _QUESTION, "FILTERED", evidence, "not shown", consequence, (), settles,
-            exception=f"once {filtered} is not filtered", facts=facts,
+            _QUESTION, "FILTERED", evidence, "not shown", consequence, (), settles, exception=(found, consequence),
+            facts=facts, found=found,
         )  # fmt: skip
-    after = claim.estimate(claim.differences(claim.scored(runs=runs)), "both runs filtered to judged documents")
+    after = claim.estimate(claim.differences(claim.scored(runs=runs)), "both filtered to judged documents")
     effect = after.effect
     if base.effect != "stands":
         effect = "appears" if after.effect == "stands" else base.effect
+    consequence = f"Filtering both: {signed(base.value or 0.0)} → {after.figures()}{claim.measured}."
     return ClaimAnswer(
-        _QUESTION, "FILTERED", evidence, effect, f"With both runs filtered the difference is {after.figures()}.",
-        (after,), settles, facts=facts, plausible=filtered == claim.system,
-        exception="with both runs filtered to judged documents" if after.effect != "stands" else
-        f"that {filtered} was filtered to judged documents",
+        _QUESTION, "FILTERED", evidence, effect, consequence, (after,), settles, facts=facts,
+        plausible=filtered == claim.system, exception=(found, consequence), found=found,
     )  # fmt: skip
 
 
@@ -201,37 +202,31 @@ def _of_filtered(claim: Claim, filtered: str, facts: dict[str, Any]) -> ClaimAns
 def _traced(claim: Claim, results: JudgedResults, trace: PoolTrace, facts: dict[str, Any]) -> ClaimAnswer:
     """The claim where nothing that one run alone has was judged relevant."""
     base = claim.base
-    others = trace.pooled[0] if len(trace.pooled) == 1 else f"{', '.join(trace.pooled[:-1])} and {trace.pooled[-1]}"
+    found = f"None of {trace.beyond:,d} {trace.lacking} results that other systems rank below {trace.depth} was judged "
+    found += "relevant. Perhaps nobody judged them."
     evidence = (
-        f"All relevant documents among {trace.lacking}'s first {trace.first} results are among the first "
-        f"{trace.depth} of {others}: {trace.near} are in the lower half of these, and none among the "
-        f"{trace.beyond:,d} results of {trace.lacking} beyond (p = {trace.p:.1g})."
+        f"All relevant documents among {trace.lacking}'s first {trace.first} results are among the first {trace.depth} "
+        f"of {listed(trace.pooled)}, {trace.near} of them in the lower half (p = {trace.p:.1g})."
     )
     drawn = _completed(results, trace)
-    at = claim.estimate(
-        drawn.at(None, None), f"{trace.lacking}'s own results: as often relevant as their ranks suggest"
-    )
+    at = claim.estimate(drawn.at(None, None), f"{trace.lacking}'s own results relevant as often as their ranks suggest")
     rate = drawn.fitted(trace.lacking)
     traced = {name: value for name, value in trace._asdict().items() if name != "rows"}
     facts |= {"trace": {**traced, "pooled": list(trace.pooled)}, "rate": rate}
-    consequence = (
-        f"{trace.lacking}'s own results seem not to have been judged. At the rate of their ranks ({rate:.0%}) "
-        f"the difference is {at.figures()}."
-    )
+    consequence = f"If they were relevant as often as their ranks suggest ({rate:.0%}): "
+    consequence += f"{signed(base.value or 0.0)} → {at.figures()}."
     moved = at.effect != base.effect and "stands" in (at.effect, base.effect)
     possible = consequence if moved else ""
     if not moved and base.effect == "stands" and trace.pooled == (claim.system,):
         # A good reranker of the other run's documents leaves the same trace.
         possible = (
             f"If only {claim.system}'s first {trace.depth} results were judged, {trace.lacking}'s own documents could "
-            "not count, and the difference says nothing."
+            "not count."
         )
     return ClaimAnswer(
         _QUESTION, "ONE RUN POOLED", evidence, base.effect, consequence, (at,),
-        f"Judge {trace.lacking}'s first {results.depth} documents.",
-        exception=f"if {trace.lacking}'s own documents, none of which was judged relevant, are relevant at the rate of "
-        "their ranks",
-        facts=facts, possible=possible, plausible=moved,
+        f"Judge {trace.lacking}'s first {results.depth} documents.", exception=(found, consequence), facts=facts,
+        possible=possible, plausible=moved, found=found,
     )  # fmt: skip
 
 
@@ -266,10 +261,11 @@ def _corrected(
     after = claim.estimate(claim.differences(claim.evaluation) + change, "corrected for the pools")
     less = results.pair[0] if own[0] > own[1] else results.pair[1]
     text = " and ".join(f"{1 - share:.0%} of {run}'s" for run, share in zip(results.pair, own, strict=True))
-    evidence = f"Judged are {text} first {results.depth} results; {len(pooled)} teams were pooled."
+    found = f"{text} first {results.depth} results are judged."
+    evidence = f"{len(pooled)} teams' results were judged."
     consequence = (
-        f"Leaving a pooled team out costs its runs {float(loss.mean()):.3f} {claim.measure} on average; with "
-        f"{less}'s share of that ({signed(float(change.mean()))}) the difference is {after.figures()}."
+        f"Leaving a team out of the judging costs its runs {float(loss.mean()):.3f}{claim.measured} on average. With "
+        f"{less}'s share of that: {signed(base.value or 0.0)} → {after.figures()}."
     )
     facts |= {"teams": len(pooled), "loss": float(loss.mean()), "scale": scale, "change": float(change.mean())}
     effect = base.effect
@@ -279,8 +275,7 @@ def _corrected(
         effect = "appears"
     return ClaimAnswer(
         _QUESTION, "UNEVEN", evidence, effect, consequence, (after,),
-        f"Judge {less}'s first {results.depth} documents.",
-        exception=f"once {less} is corrected for the pools that it was not in", facts=facts,
+        f"Judge {less}'s first {results.depth} documents.", exception=(found, consequence), facts=facts, found=found,
     )  # fmt: skip
 
 
@@ -391,7 +386,7 @@ def _merged(claim: Claim, answer: ClaimAnswer, trials: Mapping[str, list[list[fl
         estimates.append(ClaimEstimate(f"judged anew {who}", middle, least, most, base.topics, own, is_range=True))
         text.append(f"{signed(least)}{f' to {signed(most)}' if most > least else ''} {who}")
         if own != base.effect and effect == base.effect:
-            effect, exception = own, f"in judgings that are simulated {who}"
+            effect, exception = own, (f"In judgings that are simulated {who} the lead is not there.",)
     if not text:
         return answer
     many = len(trials[_CONTROL])

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from truerank.claims.claim import Claim
 from truerank.claims.options import ClaimSources
+from truerank.claims.results import NOT_GIVEN, ClaimAnswer
 from truerank.core.rules import Rule, rules_of
 from truerank.errors import OptionError
 from truerank.sources import grammar
@@ -36,8 +38,8 @@ class Question:
 
     Attributes:
         name: by which `Check.answer` finds it.
-        short: its heading in the plot.
-        subject: how a sentence names what was not asked.
+        short: its heading in the plot, and among the checks.
+        subject: how a sentence names what was not checked.
         needs: inputs without which it has no answer; of those joined by "|" one is enough.
         what: what is run, in a few words.
         seconds: roughly how long that takes on two processors, for the sources and the number of trials.
@@ -106,21 +108,21 @@ QUESTIONS: Final = (
         role="run",
     ),
     Question(
-        "chance", "As the data are", "chance", _CLAIM, "paired t-test",
+        "chance", "Chance", "chance", _CLAIM, "paired t-test",
         lambda *_: 0.1,
     ),
     Question(
-        "leakage", "Leakage", "leakage", ("test", "train"),
+        "leakage", "Training data", "training data", ("test", "train"),
         "leakage audit; what leaks is removed, against a placebo",
         lambda sources, _: _START + _size(sources.train) / _ENCODED, role="train",
     ),
     Question(
-        "collection", "Collection", "faults of the collection",
+        "collection", "Test set", "the test set",
         ("qrels|docs",), "collection audit; judgments repaired",
         lambda sources, _: _START + _size([sources.docs]) / _COMPARED, role="docs",
     ),
     Question(
-        "versions", "New documents", "new versions of the documents",
+        "versions", "Changed documents", "an earlier version of the documents",
         ("qrels", "test", "docs", "previous"), "scan of both versions with BM25",
         lambda sources, _: _START + _size([sources.docs, sources.previous]) / _SCORED, role="docs",
     ),
@@ -129,11 +131,11 @@ QUESTIONS: Final = (
         "rates at which unjudged documents are relevant", lambda sources, _: 2.0 + _pair(sources) / _RESCORED,
     ),
     Question(
-        "pools", "Pools", "the pools", _CLAIM, "where runs were judged; teams left out",
+        "pools", "Depth of judging", "the depth of judging", _CLAIM, "where runs were judged; teams left out",
         lambda sources, trials: 0.2 + _simulated(sources, trials),
     ),
     Question(
-        "models", "Judgments of models", "judgments of models",
+        "models", "A model's judgments", "a model's judgments",
         ("run", "qrels", "model_judgments"), "audit of the model's judgments", lambda *_: 3.0, role="model_judgments",
     ),
     Question(
@@ -141,16 +143,15 @@ QUESTIONS: Final = (
         "the difference by a sample that was judged again", lambda *_: 1.0, asked_by="judged_again",
     ),
     Question(
-        "choice", "Chosen among all tried", "the choice among what was tried", ("run", "qrels", "tried"),
+        "choice", "Best of several tries", "the best of several tries", ("run", "qrels", "tried"),
         "the best of all that were tried, under random signs", lambda *_: 2.0, role="run", asked_by="tried",
     ),
     Question(
-        "repeats", "Running again", "the noise of running again", ("run", "qrels", "repeats"),
+        "repeats", "Other runs of the same system", "other runs of the same system", ("run", "qrels", "repeats"),
         "the difference beside the noise between repetitions", lambda *_: 1.0, role="run", asked_by="repeats",
     ),
     Question(
-        "policies", "Measure and conventions",
-        "measure and conventions", _CLAIM, "every measure and order of ties",
+        "policies", "Other measures", "other measures", _CLAIM, "every measure and order of ties",
         lambda sources, _: 1.0 + _pair(sources) / _CONVENED,
     ),
 )  # fmt: skip
@@ -162,6 +163,39 @@ def question(name: str) -> Question:
         return QUESTIONS[NAMES.index(name)]
     except ValueError:
         raise KeyError(f"there is no question '{name}'; the questions are {', '.join(NAMES)}") from None
+
+
+#: What threatens a claim most, where nobody looked.
+_THREATS: Final = ("leakage", "collection", "versions", "models")
+
+
+def unchecked(answers: Iterable[ClaimAnswer], claim: Claim | None) -> tuple[str, ...]:
+    """What nobody looked at, the largest threat first, each with the option that gives it.
+
+    Args:
+        answers: to all questions.
+        claim: of scores alone nothing can be given that says how they were made.
+    """
+    if claim is not None and not claim.runs:
+        return ("how the scores were made",)
+    found = dict[str, str]()
+    for answer in answers:
+        if not answer.given:
+            needs = answer.settles.removeprefix("Give ").removesuffix(".") if answer.evidence == NOT_GIVEN else ""
+            found[answer.question] = f"{question(answer.question).subject} ({flags(needs) or '--ignore'})"
+        elif answer.facts.get("without_documents"):
+            found[answer.question] = "document texts (--docs)"
+    order = (*_THREATS, *found)
+    return tuple(found[name] for name in dict.fromkeys(order) if name in found)
+
+
+def flags(text: str) -> str:
+    """Names of options in backquotes as flags; commands stay as they are."""
+    parts = text.split("`")
+    for at in range(1, len(parts), 2):
+        name = parts[at]
+        parts[at] = f"--{name.replace('_', '-')}" if name.isidentifier() else f"'truerank {name}'"
+    return "".join(parts)
 
 
 def planned(

@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
-from truerank.core.plain import picked, plain
+from truerank.core.plain import picked
 from truerank.core.result import Result
+from truerank.core.verdict import LEVELS
+from truerank.version import __version__
 
 if TYPE_CHECKING:
     from truerank.audits.benchmarks import KnownBenchmark
@@ -17,13 +19,27 @@ if TYPE_CHECKING:
     from truerank.sources.recognition import Reading
 
 ConclusionWord = Literal[
-    "FILES AT FAULT", "DOES NOT HOLD", "CANNOT TELL", "UNKNOWN", "HOLDS EXCEPT", "HOLDS, SMALLER THAN CLAIMED", "HOLDS"
+    "FILES AT FAULT", "DOES NOT HOLD", "CANNOT TELL", "UNKNOWN", "HOLDS EXCEPT", "HOLDS SMALLER", "HOLDS"
 ]
 
 
 #: The evidence of a question that was left out as asked, and of one whose needs were not given.
 LEFT_OUT: Final = "Left out, as asked."
 NOT_GIVEN: Final = "Not given."
+#: And of all others where the files are at fault.
+FILES_FIRST: Final = "Not checked: correct the files first."
+
+
+class MatchedPair(NamedTuple):
+    """A test text and the training text that it matches, as an example: what each is, and its text.
+
+    Attributes:
+        confirmed: how many of how many matches people confirmed, as a sentence.
+    """
+
+    test: tuple[str, str]
+    train: tuple[str, str]
+    confirmed: str
 
 
 @dataclass(frozen=True)
@@ -33,18 +49,20 @@ class ClaimAnswer:
     Attributes:
         question: its name.
         word: the verdict in the words of the audit; UNKNOWN where it was not or cannot be answered.
-        evidence: what it rests on, in one sentence.
+        evidence: what it rests on, in sentences.
         effect: what becomes of the claim by what was found; what merely could be does not count.
-        consequence: the same in one sentence, with its figures.
+        consequence: what that does to the difference, in sentences with its figures.
         estimates: the difference under this condition; several where several were tried.
         settles: what to give or run next; empty where nothing is open.
         folder: of the audit, below that of the check; empty where there is none.
-        exception: how a conclusion names what the claim does not survive.
+        exception: what the claim does not survive: a sentence that says what was found, and sentences on the lead.
         facts: figures for `summary.json`.
         possible: what these data cannot exclude, in one sentence with its figures.
         plausible: whether the exception is plausible by the rule of the question; then the conclusion names it, too.
         repair: what is certainly wrong with the data, and what to do about it.
         remark: what the conclusion says besides, such as the topics that nobody judged.
+        found: what was found, in one short sentence with its count; empty where nothing was.
+        example: of what was found.
     """
 
     question: str
@@ -55,23 +73,30 @@ class ClaimAnswer:
     estimates: tuple[ClaimEstimate, ...] = ()
     settles: str = ""
     folder: str = ""
-    exception: str = ""
+    exception: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     possible: str = ""
     plausible: bool = False
     repair: Repair | None = None
     remark: str = ""
+    found: str = ""
+    example: MatchedPair | None = None
 
     @property
     def objects(self) -> bool:
         """Whether the claim does not survive what was found, or what is plausible."""
         return bool(self.exception) and (self.plausible or self.effect in ("falls", "not shown"))
 
+    @property
+    def given(self) -> bool:
+        """Whether the question was asked."""
+        return self.evidence not in (NOT_GIVEN, LEFT_OUT, FILES_FIRST)
+
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
-        values = asdict(replace(self, repair=None))
-        values["repair"] = "" if self.repair is None else self.repair.what
-        return {**values, "facts": dict(self.facts), "estimates": [asdict(row) for row in self.estimates]}
+        values = asdict(replace(self, repair=None, facts={}))
+        del values["facts"]
+        return {**values, "repair": "" if self.repair is None else self.repair.what}
 
 
 class SystemScore(NamedTuple):
@@ -92,30 +117,69 @@ class SystemScore(NamedTuple):
     unit: Unit = "topics"
 
 
-@dataclass(frozen=True)
-class ClaimConclusion:
-    """What all answers say together.
+class ClaimRow(NamedTuple):
+    """A line of the first table: the difference on all topics, on some of them, or under a condition.
 
     Attributes:
-        word: HOLDS, HOLDS, SMALLER THAN CLAIMED, HOLDS EXCEPT, CANNOT TELL, DOES NOT HOLD, FILES AT FAULT, or UNKNOWN
-            without a claim.
-        reason: in plain sentences, with the figures.
-        brief: the same beside a line that has the difference, without what was not asked.
-        exceptions: what the claim does not survive, in a few words each.
+        note: what is the matter with them; empty for nothing.
+        role: "touched" by a fault, or what the "answer" rests on.
+    """
+
+    name: str
+    note: str
+    estimate: ClaimEstimate
+    role: Literal["", "touched", "answer"] = ""
+
+
+@dataclass(frozen=True)
+class ClaimConclusion:
+    """What all answers say together, in the order in which it is read.
+
+    Attributes:
+        word: HOLDS, HOLDS SMALLER, HOLDS EXCEPT, CANNOT TELL, DOES NOT HOLD, FILES AT FAULT; without a claim UNKNOWN.
+        found: what was found, in one sentence; empty without a fault.
+        figure: before and after, or both scores, in one sentence or two.
+        decision: what it means for a choice, in one sentence.
+        means: what else it means, a sentence each.
+        settles: what would settle it, a sentence each.
+        caption: the finding as the title of the table.
+        rows: of the table, at most six.
+        decided_by: the question that decides; empty without a claim.
+        exceptions: what the claim does not survive, in sentences.
         possible: what these data cannot exclude, one sentence each.
         unknown: names of questions that were not answered.
+        not_checked: what nobody looked at, the largest threat first, each with the option that gives it.
         detectable: the smallest difference that so many topics could have shown; None where it has no value.
-        repairs: what was repaired, as the sentence names it.
+        repairs: what was repaired, as a list names it.
+        example: one match.
     """
 
     word: ConclusionWord
-    reason: str
-    brief: str = ""
+    found: str
+    figure: str
+    decision: str = ""
+    means: tuple[str, ...] = ()
+    settles: tuple[str, ...] = ()
+    caption: str = ""
+    rows: tuple[ClaimRow, ...] = ()
+    decided_by: str = ""
     exceptions: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
-    detectable: float | None = None
     possible: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    not_checked: tuple[str, ...] = ()
+    detectable: float | None = None
     repairs: tuple[str, ...] = ()
+    example: MatchedPair | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What was found, with its figures."""
+        return " ".join(filter(None, (self.found, self.figure)))
+
+    @property
+    def reason(self) -> str:
+        """All that it says, in sentences."""
+        return " ".join(filter(None, (self.sentence, self.decision, *self.means)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,10 +199,11 @@ class Check(Result, shown_in="truerank.claims.page"):
         folder: where the files are.
         single: the score of the only system; None where there are several, or none.
         benchmark: the one of the gallery that the test set is; None where it is another one.
+        names: of systems as tables have them, where theirs are long.
     """
 
     verdict_words: ClassVar[tuple[str, ...]] = (
-        "FILES AT FAULT", "DOES NOT HOLD", "CANNOT TELL", "UNKNOWN", "HOLDS EXCEPT", "HOLDS, SMALLER THAN CLAIMED",
+        "FILES AT FAULT", "DOES NOT HOLD", "CANNOT TELL", "UNKNOWN", "HOLDS EXCEPT", "HOLDS SMALLER",
     )  # fmt: skip
 
     has_details: ClassVar[bool] = True
@@ -156,6 +221,7 @@ class Check(Result, shown_in="truerank.claims.page"):
     readings: tuple[Reading, ...] = ()
     single: SystemScore | None = None
     benchmark: KnownBenchmark | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def headline(self) -> ClaimEstimate | None:
@@ -181,36 +247,45 @@ class Check(Result, shown_in="truerank.claims.page"):
         return answer
 
     def sentence(self) -> str:
-        """The claim in one sentence, with the difference that counts."""
-        from truerank.claims.claim import signed
+        """What was found, with its figures."""
+        return self.conclusion.sentence
 
-        claim, headline = self.claim, self.headline
-        if self.conclusion.word == "FILES AT FAULT":
-            names = "" if claim is None else f" of {claim.system} and {claim.baseline}"
-            return f"The comparison{names} on {self.test}"
-        if self.single is not None:
-            return f"{self.single.system}: {self.single.value:.3f} {self.single.measure}"
-        if claim is None or headline is None or headline.value is None:
-            return f"The data of {self.test}"
-        if self.conclusion.word == "CANNOT TELL":
-            unmended = ", as the files are" if self.repaired is None and self.conclusion.repairs else ""
-            return f"{claim.system} against {claim.baseline}: {signed(headline.value)} {claim.measure}{unmended}"
-        better = "better" if headline.value >= 0 else "worse"
-        return f"{claim.system} is {better} than {claim.baseline} by {abs(headline.value):.3f} {claim.measure}"
+    @property
+    def asked(self) -> str:
+        """What the word answers."""
+        if self.claim is None:
+            return f"How good is {self.single.system}?" if self.single else f"Can {self.test} be believed?"
+        system, baseline = (self.names.get(name, name) for name in (self.claim.system, self.claim.baseline))
+        return f"Is {system} better than {baseline}?"
 
     def json(self) -> dict[str, Any]:
-        """Everything, as plain numbers and texts."""
+        """Everything, as plain numbers and texts; docs/json.md says what stays."""
+        from truerank.claims.page import findings_of
+        from truerank.claims.questions import question
+
         claim = None
         if self.claim is not None and self.base is not None:
+            figures = "value, low, high, topics, scores"
             claim = {
-                **picked(self.claim, "system, baseline, measure, comparisons, confidence"),
-                **picked(self.base, "value, low, high, topics"),
-                "repaired": plain(self.repaired),
+                **picked(self.claim, "system, baseline, measure, comparisons, confidence, unit"),
+                **picked(self.headline, figures),
+                "given": picked(self.base, figures),
             }
+        conclusion, sentence = self.conclusion, self.sentence()
+        verdict = {"subject": self.asked, "word": conclusion.word, "level": LEVELS[conclusion.word]}
+        unasked = [answer.question for answer in self.answers if not answer.given]
         return {
-            **picked(self, "verdict=conclusion.word, sentence, conclusion, test"),
+            "version": __version__,
+            "command": "check",
+            "verdict": conclusion.word,
+            "sentence": sentence,
+            "verdicts": [{**verdict, "sentence": sentence}],
+            "findings": findings_of(self),
             "claim": claim,
-            **({} if self.single is None else {"single": self.single._asdict()}),
-            **picked(self, "answers, plan, settings, files=readings"),
+            "decided_by": question(conclusion.decided_by).rule.code if conclusion.decided_by else "",
+            "not_checked": [question(name).rule.code for name in unasked],
+            "facts": {one.question: dict(one.facts) for one in self.answers if one.facts},
+            "single": None if self.single is None else self.single._asdict(),
+            **picked(self, "conclusion, test, answers, plan, settings, files=readings"),
             **({} if self.benchmark is None else {"gallery": [self.benchmark.json()]}),
         }

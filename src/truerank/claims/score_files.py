@@ -11,13 +11,13 @@ import polars as pl
 import scipy
 
 from truerank.arrays import Floats
-from truerank.claims.claim import Claim, Repair, signed
+from truerank.claims.claim import Claim, Repair, became, signed
 from truerank.claims.file_questions import LUCK, harder
 from truerank.claims.results import ClaimAnswer
 from truerank.sources.golden_rows import first_names
 from truerank.sources.mteb_results import one_score_each
 from truerank.sources.recognition import Reading
-from truerank.text.printable import counted, listed
+from truerank.text.printable import capital, counted, listed
 
 #: Tasks of a split that a sentence names.
 _NAMED: Final = 4
@@ -43,8 +43,8 @@ def apart(claim: Claim) -> ClaimAnswer | None:
     reason = f"{claim.system} has scores of {system}, {claim.baseline} of {baseline}, and no {unit} has both."
     return ClaimAnswer(
         "files", "FILES AT FAULT", reason, "unknown",
-        "Fix this first: until then, no figure of this comparison means anything.",
-        settles=f"Give scores of the same {claim.unit}, with the same ids.",
+        "Correct this first. Until then any score would mislead.",
+        settles=f"Give scores of the same {claim.unit}, with the same ids.", found=reason,
     )  # fmt: skip
 
 
@@ -71,10 +71,11 @@ def missing_scores(claim: Claim) -> ClaimAnswer | None:
 
     zero = claim.estimate(filled(low, low), f"with {low:g} for missing scores")
     worst, best = (float(np.nanmean(filled(*ends))) for ends in ((low, high), (high, low)))
-    whose = [f"{name} has no score for {counted(n, claim.unit[:-1])}" for name, n in counts.items() if n]
-    said = f"{zero.label[0].upper()}{zero.label[1:]} the difference is {zero.figures()}"
-    ends = f"with the worst and the best scores there, {signed(worst)} and {signed(best)}"
-    text = f"{listed(whose)}: left out. {said}; {ends}."
+    every = int(either.sum())
+    whose = [f"{name} has no score for {n:,d} of {counted(every, claim.unit[:-1])}" for name, n in counts.items() if n]
+    found = f"{listed(whose)}."
+    says = f"{capital(zero.label)}, {became(claim, claim.base, zero, moved=True)}."
+    ends = f"Whatever they are, the difference lies between {signed(worst)} and {signed(best)}."
     # Where both lack some by chance, zeros only add noise.
     chance = scipy.stats.binomtest(counts[claim.system], sum(counts.values())).pvalue
     one_sided = chance <= LUCK or not all(counts.values())
@@ -82,12 +83,13 @@ def missing_scores(claim: Claim) -> ClaimAnswer | None:
     apart &= claim.scoring.missing != "skip"  # these were not asked
     lacking = {topic for topic, own in zip(claim.evaluation.topics, lacks[claim.system], strict=True) if own}
     hard = bool(lacking) and harder(claim, claim.system, lacking)
-    exceptions = [zero.label] * apart + [f"that {claim.system} lacks {claim.unit} that are harder than others"] * hard
-    weak = claim.base.effect == "stands" and bool(exceptions)
+    harder_ones = f"{claim.system} lacks {claim.unit} that are harder than others."
+    exception = (found, *([says] * apart), *([harder_ones] * hard)) if apart or hard else ()
+    weak = claim.base.effect == "stands" and bool(exception)
     return ClaimAnswer(
-        "files", "FAULTS", text, claim.base.effect, f"{said}.",
-        settles=_GIVE, estimates=(zero,), remark=text, facts={"only_without": apart and (zero.value or 0.0) <= 0},
-        exception=" and ".join(exceptions), plausible=weak,
+        "files", "FAULTS", f"{found} Left out. {ends}", claim.base.effect, says, settles=_GIVE, estimates=(zero,),
+        remark="" if weak else f"{found} {ends}", facts={"only_without": apart and (zero.value or 0.0) <= 0},
+        exception=exception, plausible=weak, found=found,
     )  # fmt: skip
 
 
@@ -126,19 +128,20 @@ def results_answer(claim: Claim, cells: pl.DataFrame, others: pl.DataFrame) -> C
     ]
     # A mean over many questions is hardly 0.
     zero = both.filter((pl.col("score") == 0) & (pl.col("score").max().over("task") > 0))
-    faults += [f"{name} has exactly 0 on {_tasks(own)}, as where it failed." for name, own in _by_system(zero)]
+    faults += [f"{name} scores exactly 0 on {_tasks(own)}, as a failed job would." for name, own in _by_system(zero)]
     touched = pl.concat([twice, unlike])["task"].n_unique()
     facts = {"faults": faults, "touched": touched}
     remedy = "Write all scores on one scale." if len(scales) else "Evaluate these tasks again." if touched else ""
     if len(scales) or 2 * touched >= both["task"].n_unique():
         return ClaimAnswer(
             "files", "FILES AT FAULT", " ".join(faults), "unknown",
-            "Fix this first: until then, no figure of this comparison means anything.", settles=remedy, facts=facts,
+            "Correct this first. Until then any score would mislead.", settles=remedy, facts=facts, found=faults[0],
         )  # fmt: skip
     evidence = " ".join((*faults, splits))
     answer = ClaimAnswer(
         "files", "FAULTS" if faults else "AS THEY SEEM", evidence, claim.base.effect,
-        "" if faults else "The files do not change the difference.", settles=remedy, remark=evidence, facts=facts,
+        "" if faults else "No fault was found in the files.", settles=remedy, remark=evidence, facts=facts,
+        found=faults[0] if faults else "",
     )  # fmt: skip
     if len(unlike):
         answer = replace(answer, repair=Repair(f"without {_tasks(unlike)}", frozenset(unlike["task"])))
@@ -150,10 +153,10 @@ def results_answer(claim: Claim, cells: pl.DataFrame, others: pl.DataFrame) -> C
         return answer
     row = replace(left.base, label=label)
     weak = claim.base.effect == "stands" != row.effect
-    consequence = f"W{label[1:]} the difference is {row.figures()}."
+    consequence = f"W{label[1:]}, {became(claim, claim.base, row, moved=True)}."
     return replace(
         answer, estimates=(row,), consequence=consequence, remark=f"{' '.join(faults)} {consequence} {splits}",
-        exception=label if weak else "", plausible=weak,
+        exception=(faults[0], consequence) if weak else (), plausible=weak,
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from truerank.measures.magnitudes import ROUNDING
 from truerank.measures.repeats import repeated_difference, scores_of_table
 from truerank.measures.selection import chosen_lead
 from truerank.options import Resampling, Ties
-from truerank.text.printable import listed
+from truerank.text.printable import capital, counted, listed
 
 _TIES: Final[tuple[Ties, ...]] = ("trec_eval", "ascending", "rank")
 #: The power with which a difference is called one that could have been shown.
@@ -55,38 +55,33 @@ def chance_answer(claim: Claim) -> ClaimAnswer:
     many = claim.comparisons
     testing = Significance(correction="bonferroni", confidence=claim.confidence, family=many)
     row = compare_evaluations(claim.scored(), claim.baseline, method=testing).of(claim.system, claim.measure)
-    of = f"Bonferroni over {many} comparisons" if many > 1 else "one comparison, no correction"
     p = "has no value" if row.p is None else f"= {row.p:.2g}"
-    evidence = f"Paired t-test on {base.topics} {claim.unit}: p {p}"
+    wins = f"paired t-test, p {p}"
     if row.p_corrected is not None and many > 1:
-        evidence += f", {row.p_corrected:.2g} corrected ({of})"
-    wins = (
-        "" if row.wins is None else f"; better on {row.wins} {claim.unit}, worse on {row.losses}, equal on {row.ties}"
-    )
+        wins += f"; {row.p_corrected:.2g} corrected for {many} pairs"
+    if row.wins is not None:
+        wins = f"{claim.system} is better on {row.wins}, worse on {row.losses}, equal on {row.ties} ({wins})"
+    units, ends = claim.unit, _ends(base)
     facts = {"p": row.p, "p_corrected": row.p_corrected, "effect_size": row.effect, "comparisons": many}
     least = smallest_shown(claim)
     shown = {"stands": "MORE THAN CHANCE", "not shown": "NOT SHOWN", "falls": "THE OTHER WAY ROUND"}
     word = shown.get(base.effect, "UNKNOWN")
+    few = claim.too_few(claim.gaps)
     sentences = {
-        "stands": "All differ by the same amount." if base.low is None else f"The interval {_ends(base)} is above 0.",
-        "not shown": f"{claim.too_few(claim.gaps) or f'The interval {_ends(base)} includes 0'}.",
-        "falls": f"The difference is {base.figures()}: not in favour of {claim.system}.",
+        "stands": f"Chance alone hardly explains it: the {ends}, is above 0." if ends else "All differ by as much.",
+        "not shown": f"{capital(few)}." if few else f"Chance alone can explain it: the {ends}, includes 0.",
+        "falls": f"{claim.system} is behind by {base.figures().removeprefix('−')}.",
         "unknown": "There is no difference to test.",
     }
-    settles = "" if base.effect == "stands" or not least else _more_topics(claim, least)
-    tail = _losses(claim) if base.effect == "stands" else ""
+    settles, tail = "", _losses(claim) if base.effect == "stands" else ""
+    if base.effect == "not shown" and least:
+        target, enough = topics_for(claim, base, least)
+        settles = f"{base.topics:,d} {units} reveal a true difference of {least:.2g} four times in five; about "
+        settles += f"{enough:,d} would reveal {target:.2g}."
     return ClaimAnswer(
-        "chance",
-        word,
-        f"{evidence}{wins}.",
-        base.effect,
-        sentences[base.effect],
-        (base,),
-        settles,
-        exception=tail or "chance",
-        plausible=bool(tail),
-        facts={**facts, "detectable": least},
-    )
+        "chance", word, f"Of {counted(base.topics, units[:-1])} {wins}.", base.effect, sentences[base.effect], (base,),
+        settles, exception=(tail,) if tail else (), plausible=bool(tail), facts={**facts, "detectable": least},
+    )  # fmt: skip
 
 
 def _losses(claim: Claim) -> str:
@@ -106,21 +101,23 @@ def _losses(claim: Claim) -> str:
     if skew > _TAIL or error <= _MOST_ERROR or mean > unseen:
         return ""
     return (
-        f"where large losses are more frequent than among these {size} {claim.unit} (skewness {skew:.1f}): with such "
-        f"tails the test errs in about {error:.0%} and not 5%"
+        f"{claim.system} loses much on few of {size} {claim.unit} (skewness {skew:.1f}); with such losses the test is "
+        f"wrong in about {error:.0%} of cases, not 5%."
     )
 
 
-def _more_topics(claim: Claim, least: float) -> str:
-    """How many topics would show the difference, or half of what these show where that is very small."""
-    base = claim.base
-    size = abs(base.value or 0.0)
+def topics_for(claim: Claim, row: ClaimEstimate, least: float) -> tuple[float, int]:
+    """A difference that is worth knowing, and how many topics would reveal it: this one, or half of what these reveal.
+
+    Args:
+        least: the smallest difference that the topics of the row reveal.
+    """
+    size = abs(row.value or 0.0)
     target = size if least / _FURTHEST < size < least else least / 2
-    enough = math.ceil(base.topics * (least / target) ** 2)
-    return (
-        f"Give more {claim.unit}: {base.topics} show differences of at least {least:.3f}, about {enough:,} would show "
-        f"one of {target:.3f}."
-    )
+    enough = math.ceil(row.topics * (least / target) ** 2)
+    # A plan is no figure: two digits.
+    step = 10 ** max(0, len(str(enough)) - 2)
+    return target, math.ceil(enough / step) * step
 
 
 def smallest_shown(claim: Claim) -> float | None:
@@ -132,16 +129,8 @@ def smallest_shown(claim: Claim) -> float | None:
     return detectable_difference(len(known), float(known.std(ddof=1)), alpha=1 - claim.level, power=_POWER)
 
 
-def spread_of(least: float, topics: int) -> str:
-    """Between which ends a smallest difference lies in nine cases of ten, as its spread is that of so many topics."""
-    ends = (least * math.sqrt((topics - 1) / scipy.special.chdtri(topics - 1, tail)) for tail in (0.05, 0.95))
-    return " to ".join(f"{one:.3f}" for one in ends)
-
-
 def _ends(one: ClaimEstimate) -> str:
-    return (
-        "of the difference" if one.low is None or one.high is None else f"from {signed(one.low)} to {signed(one.high)}"
-    )
+    return "" if one.low is None or one.high is None else f"95% interval, {signed(one.low)} to {signed(one.high)}"
 
 
 def choice_answer(claim: Claim, tried: Mapping[str, pl.DataFrame], resampling: Resampling) -> ClaimAnswer:
@@ -169,18 +158,20 @@ def choice_answer(claim: Claim, tried: Mapping[str, pl.DataFrame], resampling: R
         f"best of {lead.tried:,d} tried", lead.lead, lead.low, lead.high, len(scores),
         effect_of(lead.lead, lead.low, lead.high),
     )  # fmt: skip
+    order = "the best" if lead.place == 1 else f"number {lead.place}"
+    says = f"{claim.system} is {order} of {lead.tried:,d} settings tried on these {claim.unit}."
     evidence = (
-        f"{lead.tried:,d} configurations were tried, and {claim.system} is number {lead.place} of them. The best of so "
-        f"many leads by as much with p = {lead.p:.2g} (max-t). Chosen on one half of the topics and measured on the "
-        f"other, the best one leads by {signed(lead.cross_fitted)}."
+        f"By luck alone, the best of them leads by this much {100 * lead.p:.2g} times in 100. Picked on one half and "
+        f"measured on the other, the best setting leads by {signed(lead.cross_fitted)}."
     )
-    word = "MORE THAN THE CHOICE" if row.effect == "stands" else "THE CHOICE EXPLAINS IT"
-    consequence = f"With the choice taken into account the difference is {row.figures()}."
+    stands = row.effect == "stands"
+    word = "MORE THAN THE CHOICE" if stands else "THE CHOICE EXPLAINS IT"
+    says_of_lead = "the lead stays" if stands else "chance can explain its lead"
+    consequence = f"Counting that choice, {says_of_lead}: {row.figures()}."
     return ClaimAnswer(
         "choice", word, evidence, row.effect, consequence, (row,),
-        "" if row.effect == "stands" else f"Measure {claim.system} on topics that it was not chosen on.",
-        exception=f"when the choice of {claim.system} among {lead.tried:,d} configurations on these topics counts",
-        facts=lead._asdict(),
+        "" if stands else f"Measure {claim.system} on {claim.unit} that it was not chosen on.",
+        exception=(says, consequence), facts=lead._asdict(), found=says,
     )  # fmt: skip
 
 
@@ -204,7 +195,7 @@ def repeats_answer(claim: Claim, repeats: Mapping[str, Mapping[str, pl.DataFrame
         scores[np.flatnonzero(lacking.any(axis=0))] = np.nan
         both.append(scores)
         remarks += [
-            f"{one} has no results for {count:,d} topics that other repetitions have; they are left out."
+            f"{one} has no results for {count:,d} topics that its other runs have; these are left out."
             for one, count in zip(runs, lacking.sum(axis=1), strict=True)
             if count
         ]
@@ -223,12 +214,11 @@ def _strangers(claim: Claim, system: str, repetitions: Mapping[str, pl.DataFrame
         most = max(share for pair, share in shared.items() if name in pair)
         least = min(share for pair, share in shared.items() if name not in pair)
         if most < _STRANGE * least:
-            others = "its repetitions" if name == system else f"the other runs of {system}"
-            text = f"{name} shares at most {most:.0%} of its first results with any of {others}, and these share "
-            text += f"{least:.0%} or more: "
+            others = "its repetitions" if name == system else f"other runs of {system}"
+            shares = f"it shares {most:.0%} of first results with {others}, which share {least:.0%} or more"
             if name == system:
-                return dict.fromkeys(repetitions, f"{text}its repetitions look like runs of another system.")
-            found[name] = f"{text}it looks like the run of another system, and does not count."
+                return dict.fromkeys(repetitions, f"{name}'s repetitions look like runs of another system: {shares}.")
+            found[name] = f"{name} looks like a run of another system, and does not count: {shares}."
     return found
 
 
@@ -257,9 +247,8 @@ def _repeats_answer(
     for name, every, different in zip((claim.system, claim.baseline), given, both, strict=True):
         if copies := every.shape[1] - different.shape[1]:
             remarks.append(
-                f"Of {every.shape[1]} repetitions of {name}, {copies} "
-                f"{'has' if copies == 1 else 'have'} the scores of another one on every topic, and "
-                f"{'does' if copies == 1 else 'do'} not count: nothing was drawn anew, or one file was given twice."
+                f"{copies} of {every.shape[1]} runs of {name} {'repeats' if copies == 1 else 'repeat'} the scores of "
+                "another one and are left out. Was one file given twice?"
             )
     if len(known) < 2 or max(one.shape[1] for one in both) < 2:
         few = "" if len(known) > 1 else f"{len(known):,d} topics are answered by all repetitions."
@@ -282,30 +271,34 @@ def _repeats_answer(
     ]
     if chosen and lucky and row.effect == "stands" and apart.mean < (claim.base.value or 0):
         row = replace(row, effect="smaller")
-        remarks += (*lucky, f"For other repetitions the difference is {row.figures()}.")
+        remarks += lucky
     told = []
     for name, noise in zip((claim.system, claim.baseline), (apart.system, apart.baseline), strict=True):
         if noise.repeats == 1:
             told.append(f"{name} was run once")
             continue
-        end = "the upper end is open with two" if noise.high is None else f"to {noise.high:.3f}"
-        told.append(f"{name}: {noise.by_repeat:.3f} over {noise.repeats} repetitions ({noise.low:.3f}, {end})")
+        ends = f"{noise.low:.3f} or more" if noise.high is None else f"{noise.low:.3f} to {noise.high:.3f}"
+        told.append(f"{name}'s score varies by {noise.by_repeat:.3f} ({ends}; {noise.repeats} runs)")
     stands = row.effect in ("stands", "smaller")
     single = apart.topics_only[0] > 0 and not stands
     word = "MORE THAN THE NOISE" if stands else "CANNOT TELL" if single else "WITHIN THE NOISE"
     most = max(apart.system.repeats, apart.baseline.repeats)
     plan = [
-        f"{least:.3f} with {count} repetitions and {topics:,d} topics"
+        f"{count} runs on {topics:,d} {claim.unit} reveal {least:.2g}"
         for count, topics, least in apart.detectable
         if count >= most
     ]
+    runs = "Another run of each would say the same" if stands else "Another run of each may say otherwise"
+    found = lucky[0] if lucky and row.effect == "smaller" else "" if stands else f"{runs}."
+    consequence = f"{runs}: {row.figures()}."
+    if row.effect == "smaller":
+        consequence = f"Against their other runs the lead shrinks but stays: {signed(claim.base.value or 0.0)} → "
+        consequence += f"{row.figures()}{claim.measured}."
     return ClaimAnswer(
-        "repeats", word,
-        f"Standard deviation between repetitions, apart from the chance of topics: {'; '.join(told)}.",
-        row.effect, f"For other repetitions{', too,' if stands else ''} the difference is {row.figures()}.", (row,),
-        "" if stands else f"Differences that would be shown with a power of 80%: {', '.join(plan)}.",
-        exception=f"when {claim.system} and {claim.baseline} are run again", facts=plain(apart),
-        remark=" ".join(remarks),
+        "repeats", word, f"From run to run: {'; '.join(told)}.", row.effect, consequence, (row,),
+        "" if stands else f"Four times in five, {', '.join(plan)}.",
+        exception=(f"{runs}.", f"Counting that, chance can explain the lead: {row.figures()}."),
+        facts=plain(apart), remark=" ".join(remarks), found=found,
     )  # fmt: skip
 
 
@@ -321,8 +314,8 @@ def _lucky(claim: Claim, name: str, repetitions: Floats, sign: int, known: Ints)
     t = sign * (own.mean() - others.mean()) / (spread * math.sqrt(1 + 1 / len(others)))
     tried = repetitions.shape[1] if len(others) < repetitions.shape[1] else 1
     p = min(1.0, tried * float(scipy.special.stdtr(len(others) - 1, -t)))
-    way = "above" if sign > 0 else "below"
-    return f"{name} is {way} the mean of its {len(others)} other repetitions (p = {p:.2g})." if p <= _LUCK else ""
+    way = "luckiest" if sign > 0 else "unluckiest"
+    return f"This run of {name} is its {way} of {len(others) + 1} (p = {p:.2g})." if p <= _LUCK else ""
 
 
 def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampling) -> ClaimAnswer:
@@ -346,12 +339,13 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
     )  # fmt: skip
     noise, found = noise_for(target="topics")
     wrong = found[0]
-    evidence = f"{remark}{wrong.count:,d} of {wrong.of:,d} judgments got another grade when they were judged again."
+    found_here = f"{wrong.count:,d} of {wrong.of:,d} judgments changed when judged again."
+    evidence = f"{remark}{found_here}"
     if copied := _copied(claim, again, wrong.count):
         evidence += f" {copied}"
     evidence = f"{evidence} {wrong.here}".strip()
     if noise["beside"]:
-        lost = f"{noise['beside']:,d} of the {len(again):,d} pairs that were judged again are not among the judgments."
+        lost = f"{noise['beside']:,d} of the {len(again):,d} pairs that were judged again have no first judgment."
         evidence += f" {lost}"
         copied = f"{copied} {lost}".strip() if 2 * noise["beside"] > len(again) else copied
     rows, before = [], []
@@ -361,19 +355,17 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
         label = "judged again" + ("" if one["measure"] == claim.measure else f", by {one['measure']}")
         mean = sign * one["corrected"]
         rows.append(ClaimEstimate(label, mean, low, high, len(claim.evaluation.topics), effect_of(mean, low, high)))
-        before.append(
-            f"the {one['measure']} difference is {rows[-1].figures()}, by the first {signed(sign * one['model'])}"
-        )
+        before.append(f"{signed(sign * one['model'])} → {rows[-1].figures()} {one['measure']}")
     more = "Have more pairs judged again, or all of some topics."
     facts = {"again": noise["again"]}
     if not rows:
         remarks = " ".join((evidence, *noise["remarks"]))
         return ClaimAnswer("labels", "CANNOT TELL", remarks, "unknown", "", (), more, facts=facts, remark=copied)
-    sample = f"Estimated by second judgments of {noise['again']:,d} of the {len(claim.qrels):,d} pairs,"
-    of = sample if noise["again"] < len(claim.qrels) else "By the second judgments of all pairs"
+    part = f"By second judgments of {noise['again']:,d} of {len(claim.qrels):,d} pairs"
+    of = part if noise["again"] < len(claim.qrels) else "By the second judgments of all pairs"
     used = noise["differences"][0]["measure"]
-    whole = f" {used} replaces {claim.measure}, which needs some topics that were judged again as a whole."
-    consequence = f"{of} {before[0]}.{whole if used != claim.measure else ''}"
+    whole = f" ({used}, since {claim.measure} needs some topics that were judged again as a whole)"
+    consequence = f"{of}: {before[0]}{whole if used != claim.measure else ''}."
     word, settles = "CANNOT TELL", more
     effect: Effect = "unknown"
     if all(row.effect == "stands" for row in rows):
@@ -386,10 +378,10 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
         word, effect = "WRONG JUDGMENTS MAY EXPLAIN IT", rows[0].effect
         settles = "Find out which grades are right where the two differ, and correct the others."
     else:
-        consequence += " That they differ is not shown, nor is the second one above 0."
+        consequence += " Too few documents were judged again to tell."
     return ClaimAnswer(
-        "labels", word, evidence, effect, consequence, tuple(rows), settles,
-        exception="by the grades of the pairs that were judged again", facts=facts, remark=copied,
+        "labels", word, evidence, effect, consequence, tuple(rows), settles, exception=(found_here, consequence),
+        facts=facts, remark=copied, found=found_here if wrong.count else "",
     )  # fmt: skip
 
 
@@ -404,8 +396,8 @@ def _copied(claim: Claim, again: pl.DataFrame, differing: int) -> str:
     first, second = (codes[name].to_numpy() for name in ("relevance", "second"))
     if not (few := copied_grades(first, second)):
         return ""
-    what = f"In all, {few}" if differing else f"All {len(both):,d} second grades are the first ones"
-    return f"{what}: make sure that the second grades are no copy."
+    what = f"In all, {few}" if differing else f"All {len(both):,d} second grades equal the first ones"
+    return f"{what}. Are they a copy?"
 
 
 def policies_answer(claim: Claim, measures: str) -> ClaimAnswer:
@@ -456,11 +448,10 @@ def _policies(
     weak = [name for row, name in own if row.effect != "stands"]
     open_ones = [name for row, name in every if row.effect != "stands" and name not in against]
     values = [row.value for row, _ in own if row.value is not None]
-    spread = f"is {signed(min(values))} to {signed(max(values))}" if values else "has no value"
-    evidence = (
-        f"{len(every)} combinations tried: {len(main)} measures, {len(_TIES)} orders of ties. By {claim.measure} the "
-        f"difference {spread}."
-    )
+    spread = f"it is {signed(min(values))} to {signed(max(values))}" if values else "it has no value"
+    if values and round(min(values), 3) == round(max(values), 3):
+        spread = f"it is {signed(min(values))} in every order of ties"
+    evidence = f"{len(main)} measures and {len(_TIES)} orders of ties were tried. By {claim.measure} {spread}."
     base = claim.base.effect
     effect: Effect = base
     turned = [name for row, name in every if row.effect == "stands"] if base == "falls" else opposite
@@ -469,21 +460,18 @@ def _policies(
         effect = "falls" if opposite else "not shown" if weak else base
     elif any(row.effect == "stands" for row, _ in own):
         effect = "appears"
-    text = f"{claim.baseline} leads by more than chance explains in {len(against)} of the {len(every)} combinations"
-    text += f" ({_by(claim, against)})" if against else ""
-    text += (
-        f"; in {len(open_ones)} the lead of {claim.system} is not shown ({_by(claim, open_ones)})."
-        if open_ones
-        else "."
-    )
+    ahead = f"{_by(claim, against)} {claim.baseline} is ahead" if against else ""
+    chance = f"{_by(claim, open_ones)} chance can explain the lead of {claim.system}" if open_ones else ""
+    text = "; ".join(filter(None, (ahead, chance)))
+    text = f"{capital(text)}." if text else "Every measure and order of ties says the same."
+    if not against and base != "stands":
+        text = f"No other measure or order of ties shows a lead of {claim.baseline}."
     if effect == "appears":
         shown = next(name for row, name in own if row.effect == "stands")
-        where = shown.partition(", ")[2]
-        text += f" With {where} the difference of {claim.measure} is above 0 by more than chance explains."
+        text += f" With {shown.partition(', ')[2]} a lead of {claim.measure} appears."
     remark = ""
     if beyond and base == "stands":
-        remark = f"{claim.baseline} leads by {listed(beyond)}, but not with both runs cut where the lists of "
-        remark += f"{claim.system} end."
+        remark = f"{claim.baseline} leads by {listed(beyond)} only where the results of {claim.system} have ended."
         text = f"{text} {remark}"
     rows = tuple(row for row in main if row.measure != claim.measure)
     if over is not None and over.conventions > 1:
@@ -493,14 +481,17 @@ def _policies(
             effect = "not shown" if effect == "stands" else effect
             turned = [*turned, f"{claim.measure}, {listed([one.says for one in over.lowest])}"]
         own_effect: Effect = "stands" if low > 0 else "falls" if high < 0 else "not shown"
-        label = f"{claim.measure} over {over.conventions} conventions"
+        label = f"{claim.measure} as {over.conventions} programs compute it"
         topics = claim.base.topics
         rows += (ClaimEstimate(label, claim.base.value, low, high, topics, own_effect, is_range=True),)
     word = "DEPENDS" if turned else "SAME SIGN" if open_ones else "DOES NOT DEPEND"
     facts = {"policies": len(every), "turned": turned, "not_shown": open_ones}
+    by = _by(claim, turned)
+    says = f"{claim.baseline} leads {by}." if opposite else f"{capital(by)} chance can explain the lead."
+    shows = [f"B{row.label[1:]} the difference is {row.figures()}." for row, name in every if name in turned]
     return ClaimAnswer(
-        "policies", word, evidence, effect, text, rows, exception=_by(claim, turned) if turned else "", facts=facts,
-        remark=remark,
+        "policies", word, evidence, effect, text, rows, exception=(says, *shows[:1]) if turned else (), facts=facts,
+        remark=remark, found=says if turned and base == "stands" else "",
     )  # fmt: skip
 
 

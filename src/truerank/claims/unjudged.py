@@ -30,6 +30,7 @@ from truerank.measures.rankings import (
     on_topics,
 )
 from truerank.measures.topic_lists import TopicLists
+from truerank.text.printable import capital
 
 KEYS: Final = ["topic_id", "doc_id"]
 #: Ranks that are looked at; also where the measure has no cutoff.
@@ -558,7 +559,7 @@ def unjudged_answer(claim: Claim, teams: Mapping[str, str] | None = None) -> Cla
     evidence, facts = _evidence(results)
     base = claim.base
     if not results.open.any():
-        return ClaimAnswer(_QUESTION, "ALL JUDGED", evidence, base.effect, "Nothing is open here.", facts=facts)
+        return ClaimAnswer(_QUESTION, "ALL JUDGED", evidence, base.effect, "No document is open.", facts=facts)
     bounds = unjudged_bounds(claim, results)
     facts |= {"bounds": bounds._asdict()}
     if max(results.shares.system, results.shares.baseline) < ENOUGH_JUDGED:
@@ -574,12 +575,9 @@ def _evidence(results: JudgedResults) -> tuple[str, dict[str, Any]]:
     }
     shares = dict(zip(results.pair, results.shares[:2], strict=True))
     text = " and ".join(f"{share:.0%} of {run}'s" for run, share in whole.items())
-    apart = " and ".join(f"{share:.0%}" for share in shares.values())
     count = int(results.open.sum())
-    evidence = f"Judged are {text} first {results.depth} results"
-    evidence += f"; {count:,d} documents are not." if count else "."
-    if count:
-        evidence += f" Of those that are not known to be relevant, {apart} are judged."
+    evidence = f"{text} first {results.depth} results are judged"
+    evidence += f"; {count:,d} documents are open." if count else "."
     facts = {
         "depth": results.depth, "judged": whole, "judged_apart_from_relevant": shares,
         "uneven": results.shares.uneven, "unjudged": count, "seen": results.seen(),
@@ -587,16 +585,16 @@ def _evidence(results: JudgedResults) -> tuple[str, dict[str, Any]]:
     return evidence, facts
 
 
-def _worst(bounds: UnjudgedBounds) -> str:
-    return f"Any grades at all could give {signed(bounds.low)} to {signed(bounds.high)}."
-
-
-def _range(claim: Claim, bounds: UnjudgedBounds) -> ClaimEstimate:
-    base = claim.base
+def _range(claim: Claim, bounds: UnjudgedBounds) -> tuple[tuple[ClaimEstimate, ...], str]:
+    """The difference whatever the open documents are, and what that says; nothing where the ends include 0."""
+    if bounds.low <= 0 <= bounds.high:
+        return (), ""
+    base, least = claim.base, min(bounds.low, bounds.high, key=abs)
+    ahead = claim.system if least > 0 else claim.baseline
     effect = "stands" if bounds.low > 0 else base.effect
-    return ClaimEstimate(
-        "unjudged: any grades", base.value, bounds.low, bounds.high, base.topics, effect, is_range=True
-    )  # fmt: skip
+    label = "whatever the open documents are"
+    row = ClaimEstimate(label, base.value, bounds.low, bounds.high, base.topics, effect, is_range=True)
+    return (row,), f" {capital(label)}, {ahead} stays ahead ({signed(least)} at least)."
 
 
 def _condensed(claim: Claim) -> ClaimEstimate | None:
@@ -621,24 +619,17 @@ def _without_rate(
         "turns": [{"run": trails, "at": at, "beside": rate} for at, rate in zip(turns, (0.0, _BESIDE), strict=True)],
         "curve": [one._asdict() for one in beside],
     }
-    text = [f"{signed(one.value)} where {one.system:.0%} of both runs' are relevant" for one in equal[1:3]]
-    possible = (
-        f"Too few results are judged as not relevant to estimate a rate. The difference is {' and '.join(text)}. "
-    )
-    if turns[0] is None:
-        possible += f"No rate of {trails}'s turns it while none of {leads}'s are relevant."
-    else:
-        possible += (
-            f"{trails}'s would have to be relevant in {turns[0]:.0%} of cases to turn it if none of {leads}'s are"
-        )
-        possible += "." if turns[1] is None else f", in {turns[1]:.0%} beside {_BESIDE:.0%} of {leads}'s."
-    rows = (_range(claim, bounds),)
+    text = [f"{signed(one.value)} if {one.system:.0%}" for one in equal[1:3]]
+    possible = f"The difference is {' and '.join(text)} of both systems' open documents are relevant."
+    if turns[0] is not None:
+        possible += f" {trails} draws level if {turns[0]:.0%} of its open documents are relevant and none of {leads}'s."
+    rows, stays = _range(claim, bounds)
     return ClaimAnswer(
         _QUESTION, "CANNOT TELL", evidence, claim.base.effect,
-        f"These judgments do not say which results were judged not relevant. {_worst(bounds)}", rows,
+        f"How many open documents are relevant is unknown.{stays}", rows,
         "Give judgments that also name documents that are not relevant (grade 0), or judge the first documents of both "
-        "runs ('truerank pool build').",
-        facts=facts, possible=possible,
+        "systems (`pool build`).",
+        facts=facts, possible=possible, found="The judgments name relevant documents only. Others may be relevant too.",
     )  # fmt: skip
 
 
@@ -655,7 +646,7 @@ def _at_rates(
     leads, trails = results.pair if (base.value or 0.0) > 0 else results.pair[::-1]
     rates = {run: drawn.fitted(run) for run in results.pair}
     low, high = drawn.fitted_interval(trails)
-    at = claim.estimate(drawn.at(None, None), "unjudged: as often relevant as judged ones of their ranks")
+    at = claim.estimate(drawn.at(None, None), "open documents relevant as often as judged ones")
     curve = _curve(drawn, leads == claim.system, rates[leads])
     equal = [drawn.point(rate, rate) for rate in _RATES]
     turns = zero_between(curve, _RATES)
@@ -664,13 +655,15 @@ def _at_rates(
         "equal_rates": [one._asdict() for one in equal],
         "turns": [{"run": trails, "at": turns, "beside": rates[leads]}],
     }  # fmt: skip
-    seen = f"at their ranks it is {rates[trails]:.0%} ({low:.0%} to {high:.0%}) among judged ones"
-    text = f"No rate of {trails}'s turns the difference"
+    text = f"Even if all of {trails}'s open documents were relevant, it would stay behind."
     if turns is not None:
-        text = f"{trails}'s unjudged results would have to be relevant in {turns:.0%} of cases to turn the difference"
-    text += f", {leads}'s in {rates[leads]:.0%}; {seen}. At these rates it is {at.figures()}."
+        text = f"{trails} draws level if {turns:.0%} of its open documents are relevant and {rates[leads]:.0%} of "
+        text += f"{leads}'s. Judged ones at {trails}'s ranks: {rates[trails]:.0%} ({low:.0%} to {high:.0%})."
+    rated = f"If open documents are relevant as often as judged ones: {signed(base.value or 0.0)} → {at.figures()}."
+    bounded, stays = _range(claim, bounds)
+    text = f"{text} {rated}"
     alone = _condensed(claim)
-    rows = (at, *(() if alone is None else (alone,)), _range(claim, bounds))
+    rows = (at, *(() if alone is None else (alone,)), *bounded)
     moved = at.effect != base.effect and "stands" in (at.effect, base.effect)
     near = turns is not None and turns <= high
     possible = ""
@@ -678,10 +671,11 @@ def _at_rates(
         possible = text
     uneven = results.shares.uneven
     plausible = uneven and moved and not facts["corrected"]
+    shares = " and ".join(f"{share:.0%} of {run}'s" for run, share in facts["judged"].items())
     return ClaimAnswer(
-        _QUESTION, "JUDGED UNEVENLY" if uneven else "JUDGED ALIKE", evidence, base.effect, f"{text} {_worst(bounds)}",
-        rows, f"Judge the unjudged documents of the first {results.depth} ranks: {bounds.unjudged:,d} pairs.",
-        exception=f"if {trails}'s unjudged documents are relevant as often as judged ones of their ranks",
+        _QUESTION, "JUDGED UNEVENLY" if uneven else "JUDGED ALIKE", evidence, base.effect, f"{text}{stays}", rows,
+        f"Judge the {bounds.unjudged:,d} open documents among the first {results.depth} results.",
+        exception=(f"{shares} first {results.depth} results are judged.", rated),
         facts=facts, possible=possible, plausible=plausible,
     )  # fmt: skip
 

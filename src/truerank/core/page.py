@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from truerank.core.listings import Listing
 from truerank.core.tables import Column, Table, escape_html
-from truerank.core.verdict import Level, Verdict
+from truerank.core.verdict import LEVELS, Level, Verdict
 
 if TYPE_CHECKING:
     import jinja2
@@ -109,6 +109,81 @@ Part = Prose | Table | Drawing | Listing | Facts | AnswerList
 
 
 @dataclass(frozen=True)
+class FrontRow:
+    """A line of the table of a first screen: a difference with its interval, and both scores.
+
+    Args:
+        note: below the name; empty for none.
+        scores: of both systems, in figures.
+        ends: of the interval; None where there is none.
+        figures: the difference and its interval, as two texts.
+        role: what it is shown as: "part" for what a fault touches, "answer" for what the answer rests on.
+    """
+
+    name: str
+    note: str
+    scores: tuple[str, str]
+    value: float
+    ends: tuple[float, float] | None
+    figures: tuple[str, str]
+    role: Literal["", "part", "answer"] = ""
+
+    @property
+    def mark(self) -> str:
+        """Whether the interval is above 0, includes it, or is below."""
+        low, high = self.ends or (self.value, self.value)
+        return "filled" if low > 0 else "cross" if high < 0 else "hollow"
+
+
+@dataclass(frozen=True)
+class Front:
+    """The first screen of a page: the answer, the table it rests on, and what follows.
+
+    Args:
+        kicker: where it comes from, and what was read.
+        question: what the word answers.
+        fault: what was found, as the page has it in its accent colour; empty without a fault.
+        text: the rest of the answer; `strong` of it stands out.
+        example: what was found once, as names and texts, with a sentence and a link to all; empty for none.
+        caption: of the table, the finding itself.
+        measure: what the figures mean.
+        names: of both systems.
+        notes: sections below the table: a title, and paragraphs, or checks with a mark each.
+    """
+
+    kicker: tuple[str, str]
+    question: str
+    word: str
+    fault: str
+    text: str
+    strong: str = ""
+    example: tuple[tuple[str, str], ...] = ()
+    example_note: tuple[str, str] = ("", "")
+    caption: str = ""
+    measure: str = ""
+    names: tuple[str, str] = ("", "")
+    rows: tuple[FrontRow, ...] = ()
+    key: str = ""
+    notes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    checks: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def level(self) -> Level:
+        """How the word is shown."""
+        return LEVELS.get(self.word, "unknown")
+
+    def place(self, value: float) -> str:
+        """Where a difference stands from left to right, in per cent; 0 is in the middle."""
+        most = max(abs(each) for row in self.rows for each in (row.value, *(row.ends or ())))
+        return f"{50 + 50 * value / (1.1 * most or 1):.2f}"
+
+    def parts(self) -> list[str]:
+        """The text before what stands out in it, that, and what comes behind."""
+        before, strong, after = self.text.partition(self.strong) if self.strong else (self.text, "", "")
+        return [before, strong, after]
+
+
+@dataclass(frozen=True)
 class Section:
     """A part of the page with a heading; `name` is a lower-case word that is unique in the page."""
 
@@ -126,6 +201,7 @@ class Page:
         lead: the sentence below it.
         verdicts: most important first.
         files: names of the files beside the page, which it links to, such as "tables/results.csv".
+        front: the first screen; below it all sections are folded.
     """
 
     title: str
@@ -135,6 +211,7 @@ class Page:
     sections: tuple[Section, ...]
     footer: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    front: Front | None = None
 
     def file_groups(self) -> list[FileGroup]:
         """The files by folder, those beside the page first."""
@@ -153,6 +230,7 @@ class Page:
             .get_template("page.html.j2")
             .render(
                 page=self,
+                front=self.front and _environment().get_template("front.html.j2").render(front=self.front),
                 most=_MOST_VERDICTS,
                 sections=[(section, [_part(part) for part in section.parts]) for section in self.sections],
                 style=Markup(_resource("page.css")),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from truerank.core.figures.export import Picture, page_svg
-from truerank.core.page import Drawing, Facts, Page, Section
+from truerank.core.page import Drawing, Facts, Front, Page, Section
 from truerank.core.rules import Rule
 from truerank.core.tables import Table
 from truerank.core.verdict import Verdict
@@ -46,6 +46,7 @@ class Report:
         json: the content of `summary.json`.
         frames: written beside it as NAME.parquet.
         texts: further files, by name.
+        front: the first screen, in place of title, lead and verdicts.
     """
 
     title: str
@@ -57,6 +58,7 @@ class Report:
     footer: tuple[str, ...] = ()
     frames: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
+    front: Front | None = None
 
     def pictures(self) -> Iterator[Picture]:
         """The figures in reading order."""
@@ -78,6 +80,7 @@ class Report:
             sections=(*sections, Section("provenance", "Where this comes from", (facts,))),
             footer=(*self.footer, f"truerank {__version__}"),
             files=tuple(files),
+            front=self.front,
         )
 
 

@@ -31,7 +31,7 @@ LEVELS: Final[Mapping[str, Level]] = {
     "TIED": "doubt",
     "WITH CARE": "doubt",
     "HOLDS EXCEPT": "doubt",
-    "HOLDS, SMALLER THAN CLAIMED": "doubt",
+    "HOLDS SMALLER": "doubt",
     "warning": "doubt",
     "CONTAMINATED": "bad",
     "FAULTY": "bad",

@@ -880,13 +880,10 @@ class ConventionRange(NamedTuple):
     def sentence(self, system: str, baseline: str) -> str:
         """The range in one sentence."""
         low, high = (f"{value:+.3f}".replace("-", "−") for value in self.difference)
-        where = "positive in all of them" if self.difference[0] > 0 else (
-            "negative in all of them" if self.difference[1] < 0 else "not of one sign"
-        )  # fmt: skip
         return (
-            f"Over {self.conventions} conventions of evaluators in use {self.measure} is {self.system[0]:.3f} to "
-            f"{self.system[1]:.3f} for {system} and {self.baseline[0]:.3f} to {self.baseline[1]:.3f} for {baseline}; "
-            f"the difference is {low} to {high}, {where}."
+            f"Programs compute {self.measure} in {self.conventions} ways; here all give {low} to {high} "
+            f"({system} {self.system[0]:.3f} to {self.system[1]:.3f}, {baseline} {self.baseline[0]:.3f} to "
+            f"{self.baseline[1]:.3f})."
         )
 
 

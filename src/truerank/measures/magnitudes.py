@@ -117,10 +117,11 @@ def too_few(differences: Floats, level: float, noun: str = "topic") -> str:
     """Says so where too few topics differ for a two-sided test of signs to find anything: 2 ** (1 - n) > α."""
     known, fewest = differences[~np.isnan(differences)], fewest_changes(level)
     changed = int((np.abs(known) > ROUNDING).sum())
-    rule = f"with fewer than {fewest} no test of signs shows a difference"
     if len(known) < fewest:
-        return f"{counted(len(known), noun)} {'is' if len(known) == 1 else 'are'} too few to tell: {rule}"
-    return f"Only {changed} of {counted(len(known), noun)} differ: {rule}" if changed < fewest else ""
+        wins = "one win" if len(known) == 1 else f"{len(known)} of {len(known)} wins"
+        return f"with {counted(len(known), noun)}, {wins} can be luck; at least {fewest} are needed"
+    rule = f"at least {fewest} have to, or luck can explain it"
+    return f"only {changed} of {counted(len(known), noun)} differ; {rule}" if changed < fewest else ""
 
 
 def effect_size(first: Floats, second: Floats, variant: EffectSize = "dz") -> float | None:

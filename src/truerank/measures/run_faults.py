@@ -28,7 +28,7 @@ class RunFault(NamedTuple):
         topics: the judged topics that it touches; empty where it touches all.
         reason: a sentence with its figures.
         remedy: what to mend.
-        exception: how a conclusion names it, where nothing repairs it.
+        exception: the condition without what it touches, where nothing repairs it.
         documents: those that it touches, where it is about documents.
     """
 
@@ -73,10 +73,7 @@ def score_faults(name: str, own: TopicLists, *, by_rank: bool) -> Iterator[RunFa
     rising = several.filter(pl.col("up") > _RISING * (pl.col("up") + pl.col("down")))
     up, down = int(several["up"].sum()), int(several["down"].sum())
     changes = up + down
-    text = (
-        f"The scores of {name} rise from rank to rank in {up:,d} of {changes:,d} steps, "
-        f"in {len(rising):,d} of {len(several):,d} topics: {{why}}"
-    )
+    text = f"{name}'s scores rise down the list in {len(rising):,d} of {len(several):,d} topics: {{why}}"
     if len(rising):
         why = "they look like distances." if up > _WHOLE * changes else "scores and ranks contradict each other."
         remedy = "Write scores that fall from rank to rank: evaluation programs sort by score, not by rank."
@@ -87,8 +84,8 @@ def score_faults(name: str, own: TopicLists, *, by_rank: bool) -> Iterator[RunFa
     flat = several.filter(pl.col(column) == pl.col("results") - 1)
     if len(flat):
         reason = (
-            f"All {noun} of {name} are the same within {len(flat):,d} of {len(several):,d} topics: evaluation programs "
-            "then order its results by document id."
+            f"{name} has one and the same {noun[:-1]} for all results of {len(flat):,d} of {len(several):,d} topics; "
+            "programs then order them by document id."
         )
         remedy = "Write the scores of the system, or break ties by the rank column (`ties` rank)."
         if by_rank:

@@ -33,3 +33,8 @@ def first_few(names: Sequence[str], most: int) -> str:
 def and_more(names: Sequence[str], most: int, separator: str = ", ") -> str:
     """`a, b and 3 more`, where there are more than so many."""
     return separator.join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
+
+
+def capital(text: str) -> str:
+    """The text as a sentence begins."""
+    return f"{text[:1].upper()}{text[1:]}"

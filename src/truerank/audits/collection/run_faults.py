@@ -178,8 +178,8 @@ def _foreign(files: Files, name: str) -> Iterable[RunFault]:
     if files.documents is None and not cause:
         return
     unmet = int((~first["known"]).sum())
-    where = "are not documents of the collection" if files.documents is not None else "are in no other file"
-    counted = f"{unmet:,d} of {len(first):,d} first results of {name} {where}{cause}"
+    where = "are ids that the collection lacks" if files.documents is not None else "are in no other file"
+    counted = f"{unmet:,d} of {name}'s {len(first):,d} first results {where}{cause}"
     mend = "Give the whole file of documents, or the one"
     if "cut short" not in cause:
         mend = "Write the ids of the run as the collection has them, or give the collection"
@@ -244,10 +244,7 @@ def _fixed(files: Files, name: str) -> Iterable[RunFault]:
     same, longest = np.mean(rows["order"].to_numpy() < lengths), lengths.max()
     if same < FIXED:
         return
-    reason = (
-        f"{name} returns the same documents for nearly every topic: {longest} documents make {same:.0%} of its first "
-        f"{longest} results."
-    )
+    reason = f"{name} returns nearly the same {longest} documents for every topic."
     yield RunFault("fixed-list", name, "doubt", frozenset(), reason, "Give a run of a system that reads the query.")
 
 
@@ -267,9 +264,8 @@ def _other_set(files: Files) -> Iterable[RunFault]:
         if usual >= _FEW and found <= HARDLY * usual:
             yield RunFault(
                 "other-topics", name, "fault", frozenset(),
-                f"{len(own[name] & judged):,d} of the {len(own[name]):,d} topics of {name} are judged, it lacks most "
-                f"judged topics of {other}, and it finds hardly anything that is relevant: it answers other topics, of "
-                "which some have the same ids.",
+                f"{name} answers other topics, of which {len(own[name] & judged):,d} have ids of judged ones: it finds "
+                f"hardly anything relevant there, {other} does.",
                 "Give the run and the judgments of the same topics, with the same ids.",
             )  # fmt: skip
 
@@ -280,9 +276,9 @@ def _lacking(files: Files) -> Iterable[RunFault]:
     own = {name: judged & frozenset(files.lists[name].topics) for name in files.pair}
     answered = [topics | files.empty.get(name, frozenset()) for name, topics in own.items()]
     if all(own.values()) and not frozenset.intersection(*answered):
-        split = " and ".join(f"{len(topics):,d} judged topics are in {name}" for name, topics in own.items())
+        split = " and ".join(f"{len(topics):,d} are in {name}" for name, topics in own.items())
         yield RunFault(
-            "no-common-topics", "", "fault", frozenset(), f"{split}, and none of them in both.",
+            "no-common-topics", "", "fault", frozenset(), f"No topic is in both: {split}.",
             "Give results of the same topics, with the same ids.",
         )  # fmt: skip
         return
@@ -291,16 +287,16 @@ def _lacking(files: Files) -> Iterable[RunFault]:
         if lacking and own[name]:
             yield RunFault(
                 "lacking-topics", name, "doubt", lacking,
-                f"{name} has no results for {len(lacking):,d} of the {len(own[other]):,d} judged topics of {other}.",
+                f"{name} gave no answer to {len(lacking):,d} of {len(own[other]):,d} topics.",
                 "Complete the run; if these topics were not asked, say so: `missing` skip.",
-                exception=f"without the {counted(len(lacking), 'topic')} that {name} lacks",
+                exception=f"without the {counted(len(lacking), 'topic')} that {name} did not answer",
             )  # fmt: skip
     neither = judged.difference(*own.values(), *(files.empty.get(name, ()) for name in files.pair))
     if neither and any(own.values()):
         yield RunFault(
             "unanswered-topics", "", "note", frozenset(),
-            f"Neither run has results for {len(neither):,d} of {len(judged):,d} judged topics; where they count as 0 "
-            "for both, they draw the difference towards 0.",
+            f"Neither system answers {len(neither):,d} of {len(judged):,d} judged topics; as 0 for both, they make the "
+            "difference smaller.",
             "Complete the runs, or give judgments of the topics that they answer.",
         )  # fmt: skip
     counts = {name: _counts(files.judged_lists[name]) for name in files.pair}
@@ -312,17 +308,16 @@ def _lacking(files: Files) -> Iterable[RunFault]:
             usual = int(ends["count"].quantile(0.5, "lower") or 0)
             yield RunFault(
                 "short-lists", name, "doubt", frozenset(),
-                f"{name} has fewer results than {other} for {len(ends):,d} of {len(own[name]):,d} topics, {usual:,d} "
-                f"in the median of these; the measure looks at {files.depth}.",
+                f"{name} returns {usual:,d} results per topic, {other} more; the measure counts {files.depth}.",
                 "Retrieve as many results with both.",
             )  # fmt: skip
         elif len(ends) > max(_FEW, _SOME * len(judged)):
-            which = f"{len(ends):,d} topics for which {name} has fewer than {files.depth} results and {other} has more"
             yield RunFault(
                 "cut-lists", name, "doubt", frozenset(ends["topic_id"]),
-                f"There are {which}, though not for most.",
+                f"{name} returns fewer than {files.depth} results for {len(ends):,d} of {len(judged):,d} topics, "
+                f"{other} more.",
                 f"Find out why these lists of {name} are short.",
-                exception=f"without the {which}",
+                exception=f"without the {len(ends):,d} topics where {name} returns too few",
             )  # fmt: skip
 
 
@@ -353,17 +348,17 @@ def _alike(files: Files) -> Iterable[RunFault]:
     if not differing:
         ways = [_by_score(files, name) for name in files.pair]
         unlike = sum(ways[0].get(topic) != ways[1].get(topic) for topic in shared)
-        ties = f", written twice; by their scores, and ids where these are equal, {unlike:,d} topics have other results"
+        ties = f"; only in how ties are broken do {unlike:,d} topics differ"
         yield RunFault(
             "identical-runs", "", "fault", frozenset(),
-            f"{one} and {other} return the same first {files.depth} results for all {len(shared):,d} topics: they are "
-            f"one and the same run{ties if unlike else ''}.",
+            f"{one} and {other} return identical results for all {len(shared):,d} topics{ties if unlike else ''}. Was "
+            "one file given twice?",
             "Give the runs of two systems.",
         )  # fmt: skip
     elif len(differing) < len(shared) / 2:
         yield RunFault(
             "nearly-identical-runs", "", "note", frozenset(differing),
-            f"{one} and {other} return other first results for {len(differing):,d} of {len(shared):,d} topics only.",
+            f"{one} and {other} return different results for only {len(differing):,d} of {len(shared):,d} topics.",
             "",
         )  # fmt: skip
     elif len(same := {t for t in {*shared}.difference(differing) if len(lists[0][t]) >= _SAME}) >= max(
@@ -375,11 +370,10 @@ def _alike(files: Files) -> Iterable[RunFault]:
         if common < _HALF:
             yield RunFault(
                 "shared-lists", "", "doubt", frozenset(same),
-                f"{one} and {other} return the same first results, in the same order, for {len(same):,d} of "
-                f"{len(shared):,d} topics, and have {common:.0%} of them in common for the others: one has rows of "
-                "the other there or falls back on it, or both did the same there.",
+                f"{one} and {other} return the same results in the same order for {len(same):,d} of {len(shared):,d} "
+                f"topics, and share {common:.0%} for the others: does one fall back on the other?",
                 "Give both runs as their systems made them.",
-                exception=f"without the {len(same):,d} topics for which both runs have the same list",
+                exception=f"without the {len(same):,d} topics where both return the same",
             )  # fmt: skip
 
 
@@ -420,12 +414,10 @@ def _copies(files: Files) -> Iterable[RunFault]:
     copies = [topic for topic in judged if {first.setdefault(key, topic) for key in keys[topic]} - {topic}]
     same = sum(topic in texts and first["text", texts[topic]] != topic for topic in copies)
     if copies:
-        how = ["the same text as another one"] * bool(same) + ["judgments and results of another one"] * (
-            same < len(copies)
-        )
+        how = "" if same == len(copies) else f", {len(copies) - same:,d} of them in judgments and results"
         yield RunFault(
             "copied-topics", "", "topics", frozenset(copies),
-            f"{len(copies):,d} of {len(judged):,d} judged topics have {' or '.join(how)}, and would count again.",
+            f"{len(copies):,d} of {len(judged):,d} topics repeat another one{how}.",
             "Keep one topic for each text.",
         )  # fmt: skip
 

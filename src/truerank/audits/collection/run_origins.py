@@ -156,12 +156,10 @@ def _in_sight(name: str, lists: Mapping[str, pl.DataFrame], relevant: pl.DataFra
     topics = frozenset[str]() if 2 * seen > len(counts) else frozenset(alike["topic_id"])
     yield RunFault(
         "judgments-in-sight", name, "doubt", topics,
-        f"For {seen:,d} of {len(counts):,d} topics {name} has {_LEAD} or more relevant results before all others and "
-        f"none in the {_GAP} after them; for {near:,d} one to {_BETWEEN} others stand between: rankers that know no "
-        "judgments have no such step.",
+        f"On {seen:,d} of {len(counts):,d} topics {name} puts {_LEAD} or more relevant results first and none in the "
+        f"{_GAP} after them, as if it had seen the judgments ({near:,d} topics are nearly so).",
         f"Find out whether {name} was made or tuned with these judgments.",
-        exception=f"that {f'on {len(topics):,d} topics ' if topics else ''}{name} ranks as if it had seen the "
-        "judgments",
+        exception="without these topics",
     )  # fmt: skip
 
 
@@ -208,9 +206,8 @@ def _order(name: str, own: pl.DataFrame, others: Sequence[pl.DataFrame], relevan
     if all(depth >= 0.5 + max(_UPPER, _SURE * error) and topics >= _RELEVANT for depth, error, topics in seen):
         yield RunFault(
             "no-order", name, "fault", frozenset(),
-            f"The lists of {name} end with what other runs rank highest and with what is relevant: they are written "
-            "worst first.",
-            f"Write the lists of {name} best first, with scores that fall from rank to rank.",
+            f"{name}'s lists run worst first: they end with what other runs rank highest and with what is relevant.",
+            f"Sort {name}'s lists best first, with scores that fall from rank to rank.",
         )  # fmt: skip
         return
     long = (pl.col("size") >= 2 * _RESULTS) & (pl.len() >= _RESULTS / 2) & (2 * pl.len() <= pl.col("size"))
@@ -220,9 +217,7 @@ def _order(name: str, own: pl.DataFrame, others: Sequence[pl.DataFrame], relevan
     if middle and unlike[1] <= _SMALL and error <= _SMALL_RELEVANT and topics >= _RELEVANT:
         yield RunFault(
             "no-order", name, "fault", frozenset(),
-            f"In its lists of {unlike[2]:,d} topics {name} has what other runs rank high and what is relevant "
-            "anywhere: its order has nothing to do with theirs, nor with relevance, as if ids and scores were of other "
-            "rows.",
+            f"{name}'s order is as good as random on {unlike[2]:,d} topics; its scores may belong to other rows.",
             f"Write {name} anew: each id with the score of its own row.",
         )  # fmt: skip
 
@@ -289,8 +284,7 @@ def _other_topics(beside: _Beside) -> Iterable[RunFault]:
             some = "" if shift.p is not None else f", from {topics[0]} to {topics[-1]},"
             reason = (
                 f"For {len(topics):,d} of {len(crossing.rows):,d} topics{some} {name} returns what other runs return "
-                f"for {shift.where}: of its first results {there:.0%} are theirs there, and {here:.0%} for the same "
-                "topic."
+                f"for {shift.where} ({there:.0%} of its first results; {here:.0%} for the same topic)."
             )
             yield _of_topics("misplaced-run", beside, shift.moved, reason, remedy)
             return
@@ -344,10 +338,10 @@ def _no_topic(
         return
     yield RunFault(
         "other-index", name, "doubt", frozenset(),
-        f"{name} has no more in common with what other runs return for the same topic than for any other one, and "
-        "does not meet the judgments, as they do: its document ids are those of another index, or it finds nothing.",
+        f"{name}'s results fit no topic: they share no more with other runs' results for the same topic than for any "
+        "other. Its ids may be of another index.",
         f"Write the ids of {name} as the collection has them.",
-        exception=f"that the results of {name} fit no topic",
+        exception="without it",
     )  # fmt: skip
 
 
@@ -375,8 +369,8 @@ def _offset(name: str, own: pl.DataFrame, every: Ints, relevant: pl.DataFrame, n
         return
     yield RunFault(
         "other-numbers", name, "fault", frozenset(),
-        f"The numbers of {name}'s document ids are off by {abs(by)}: of its {len(own):,d} first results other runs "
-        f"have {shared:,d}, and with {by:+d} {more:,d}.",
+        f"{name}'s document numbers are off by {abs(by)}: other runs have {shared:,d} of its {len(own):,d} first "
+        f"results, and with {by:+d} {more:,d}.",
         f"Write the ids of {name} as the collection has them.",
     )  # fmt: skip
 
@@ -405,11 +399,10 @@ def _lost(name: str, ranked: pl.DataFrame, others: Sequence[pl.DataFrame], numbe
     ids = numbers.documents.gather(lost["document"]).sort().to_list()
     yield RunFault(
         "lost-documents", name, "doubt", frozenset(),
-        f"{name} never returns {len(lost):,d} documents that other runs return for {_TOPICS} topics or more "
-        f"({and_more(ids[:3], 3)}), and {near:,d} others for less than half as many topics as is usual: its index "
-        "lacks documents.",
+        f"{name} never returns {len(lost):,d} documents that others return for {_TOPICS} topics or more "
+        f"({and_more(ids[:3], 3)}): its index lacks documents.",
         f"Make {name} anew on an index of the whole collection.",
-        exception=f"that the index of {name} lacks documents",
+        exception="without it",
     )  # fmt: skip
 
 
@@ -448,12 +441,10 @@ def _failed(beside: _Beside, own: pl.DataFrame, every: Ints, numbers: _Numbers) 
     if beside.worse(topics):
         yield RunFault(
             "failed-topics", name, "doubt", frozenset(topics),
-            f"For {len(topics):,d} of {len(lists):,d} topics the results of {name} fit no topic: other runs have "
-            f"{met[low].sum() / size[low].sum():.0%} of them, as chance explains, and "
-            f"{met[~low].sum() / size[~low].sum():.0%} of those for the other topics; nor do they meet the judgments, "
-            "which results of other runs do.",
+            f"For {len(topics):,d} of {len(lists):,d} topics {name}'s results fit no topic: other runs have "
+            f"{met[low].sum() / size[low].sum():.0%} of them, and {met[~low].sum() / size[~low].sum():.0%} elsewhere.",
             f"Find out why {name} failed for these topics, and make it anew there: {and_more(topics, 5)}.",
-            exception=f"without the {len(topics):,d} topics for which the results of {name} fit no topic",
+            exception=f"without the {len(topics):,d} topics where {name}'s results fit none",
         )  # fmt: skip
 
 

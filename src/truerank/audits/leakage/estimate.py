@@ -117,6 +117,7 @@ def summarise_test(
         settle=settle,
         notes=[*reasons.notes(prefilter)],
         unread=known.unread,
+        confirmed_topics=leaks.filter("judged")["topic_id"].n_unique() if known.labelled else 0,
         leaked_topics=[topic.topic_id for topic in test.topics if topic.topic_id in leaked],
         doubts=doubts,
         dismissed=known.of("dismissed").height,

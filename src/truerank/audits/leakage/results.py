@@ -173,6 +173,7 @@ class TestSummary(TypedDict):
     sentence: str
     settle: list[str]
     notes: list[str]
+    confirmed_topics: int
     leaked_topics: list[str]
     unread: NotRequired[int]
     doubts: DoubtCount

@@ -1,0 +1,83 @@
+"""The words of an answer: those of people with a table of questions, or with TREC files; set by what was given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Final
+
+from truerank.claims.claim import Repair
+from truerank.claims.results import Check
+
+#: What stands for what in answers about questions.
+_OF_QUESTIONS: Final = {
+    "training query": "training question", "training queries": "training questions", "topic": "question",
+    "topics": "questions", "judgment": "label", "judgments": "labels", "judged": "labelled", "unjudged": "unlabelled",
+    "judge": "label", "judging": "labelling", "relevant document": "expected document",
+    "relevant documents": "expected documents", "relevant": "right",
+}  # fmt: skip
+#: No sentence: names of questions, words of verdicts, places.
+_NO_SENTENCES: Final = frozenset(("word", "question", "folder", "effect", "facts", "decided_by", "unknown", "example"))
+#: Letters of a name from which on what it shares with another one is left out.
+_LONG: Final = 24
+
+
+def in_register(check: Check, systems: Iterable[str], names: Iterable[str], *, golden: bool) -> Check:
+    """A check whose sentences have the words of those who read them, and short names of systems.
+
+    Args:
+        systems: their names, which are shortened.
+        names: of other things, which are no words either.
+        golden: whether it is about questions.
+    """
+    short = shortened(systems)
+    every = sorted({*names, *short} - {""}, key=lambda name: (-len(name), name))
+    if not golden and all(name == other for name, other in short.items()):
+        return check
+    words = _OF_QUESTIONS if golden else {}
+    kinds = [r"`[^`]*`", *map(re.escape, every), *sorted(words, key=len, reverse=True)]
+    pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(kinds)})(?![\w-])", re.IGNORECASE if words else 0)
+
+    def meant(found: re.Match[str]) -> str:
+        text = found[0]
+        if text in short:
+            return short[text]
+        other = words.get(text.lower(), text)
+        return f"{other[0].upper()}{other[1:]}" if text[0].isupper() and text.lower() in words else other
+
+    def say(text: str) -> str:
+        return pattern.sub(meant, text)
+
+    answers, conclusion = _said(check.answers, say), _said(check.conclusion, say)
+    return replace(check, answers=answers, conclusion=conclusion, names=short)
+
+
+def _said(value: Any, say: Callable[[str], str]) -> Any:
+    """The same with all its sentences in other words."""
+    if isinstance(value, str):
+        return say(value)
+    if hasattr(value, "_asdict"):
+        return value._make(_said(each, say) for each in value)
+    if isinstance(value, tuple):
+        return tuple(_said(each, say) for each in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        changed = {
+            each.name: _said(getattr(value, each.name), say) for each in fields(value) if each.name not in _NO_SENTENCES
+        }
+        if isinstance(value, Repair):
+            changed = {"what": say(value.what), "which": _said(value.which, say)}
+        return replace(value, **changed)
+    return value
+
+
+def shortened(names: Iterable[str]) -> dict[str, str]:
+    """Names that are not longer than a column: of long ones, what they share at the beginning becomes "…"."""
+    every, cut = [*names], 0
+    if len(every) < 2 or max(map(len, every)) <= _LONG:
+        return dict(zip(every, every, strict=True))
+    for at, letters in enumerate(zip(*every, strict=False)):
+        if len({*letters}) > 1:
+            break
+        cut = at + 1 if letters[0] in "-_./ " else cut
+    return {name: f"…{name[cut:]}" if cut and len(name) > _LONG else name for name in every}
