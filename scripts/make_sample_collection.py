@@ -261,7 +261,6 @@ def write(texts, before, qrels, model, runs, truth) -> None:  # type: ignore[no-
         "docs: docs.jsonl.gz\n"
         "previous: docs-as-judged.jsonl.gz\n"
         "model_judgments: [model=model.qrels]\n"
-        "metadata: runs.csv\n"
         "encoder: packaged\n"
         "backend: onnx\n"
     )

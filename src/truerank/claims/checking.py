@@ -67,7 +67,7 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
         truerank check check/check.yaml
     """
     # Imported here: the help of this command would wait for all that a check needs.
-    from truerank.claims.answers import answered, only_planned
+    from truerank.claims.answers import answered
     from truerank.claims.inquiry import Inquiry, asked, benchmark_of, completed, read_material
     from truerank.claims.questions import planned
     from truerank.sources.sharing import reading_once
@@ -77,12 +77,10 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
     given = asked(paths, Inquiry(sources, options, judged, encoding, resampling, scoring, out))
     given = replace(given, sources=completed(given.sources))
     progress = progress or Quiet()
-    plan = planned(given.sources, given.options.trials, given.options.ignore, given.options.select)
+    plan = planned(given.sources, given.options.ignore, given.options.select)
     # What several audits read is read once.
     with reading_once():
         material = read_material(given.sources, given.table)
-        if given.options.dry_run:
-            return only_planned(given, material, plan)
         with (
             TemporaryDirectory(prefix="truerank-") if given.out is None else nullcontext(given.out) as place,
             started("check", given.inputs(), given.chosen(), place, packages=("scipy", "ir-measures")) as job,

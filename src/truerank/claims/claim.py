@@ -89,7 +89,6 @@ class Repair:
         documents: documents that are left out of runs and judgments.
         edits: judgments that change, columns as in `placebo.EDITS`.
         equivalent: documents that count as another one.
-        beside: the same where another repair names documents that are gone; None where it names none of them.
         which: of the topics that it touches, what a table calls them, and what is the matter: "that match", "a query".
         where: how a sentence on what is left begins; by default it names the topics that are left.
     """
@@ -99,7 +98,6 @@ class Repair:
     documents: frozenset[str] = frozenset()
     edits: pl.DataFrame | None = None
     equivalent: Mapping[str, str] = field(default_factory=dict)
-    beside: str | None = None
     which: tuple[str, str] = ("at fault", "")
     where: str = ""
 

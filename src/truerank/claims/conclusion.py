@@ -175,8 +175,6 @@ class _Outcome:
                     answer.question for answer in answers if answer.effect == "unknown" and not answer.possible
                 ),
                 "not_checked": unchecked(answers, self.claim),
-                "repairs": tuple(answer.repair.what for answer in answers if answer.repair is not None),
-                "detectable": self.least,
                 "example": None if fault is None else fault.example,
                 "rows": self.rows,
                 "caption": _caption(self.claim, self.rows, self.final),
@@ -213,11 +211,14 @@ class _Outcome:
         if self.base.effect == "stands":
             return self.cannot(self.found, self.became, means=(*_may(claim, final), *self.also))
         ends = "" if final.low is None or final.high is None else f" ({signed(final.low)} to {signed(final.high)})"
-        topics = counted(final.topics, claim.unit[:-1])
+        topics, wide = counted(final.topics, claim.unit[:-1]), self.wide
         figure = f"{_side(claim, final)}. With {topics}, chance alone can explain that{ends}.{self.repairs}"
         hidden = [one for one in self.answers if one.plausible and one.exception and one.question not in _OF_THE_DATA]
         means = (*_may(claim, final), *self.also, *(" ".join(answer.exception) for answer in hidden))
-        return self.cannot(self.wide, figure, means=means)
+        if wide:
+            change = f"{signed(self.base.value or 0.0)} → {_lead(claim, final)}"
+            figure = f"On the other {topics} chance alone can explain the difference: {change}."
+        return self.cannot(wide, figure, means=means)
 
     def appears(self) -> ClaimConclusion | None:
         """A lead that only the repair makes, or only what is missing; None where it is there as given."""

@@ -19,9 +19,10 @@ from truerank.audits.collection.repairs import clean as collection_clean
 from truerank.audits.collection.results import CollectionAudit
 from truerank.audits.collection.results import load_audit as load_collection_audit
 from truerank.audits.collection.run_faults import HARDLY, cut_short
-from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair, Unit, became, change_by
+from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair, became, change_by
 from truerank.claims.file_questions import LARGE
 from truerank.claims.inquiry import ClaimMaterial, Inquiry
+from truerank.claims.register import spoken
 from truerank.claims.results import ClaimAnswer, MatchedPair
 from truerank.claims.steps import AuditSteps
 from truerank.errors import OptionError
@@ -88,7 +89,8 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
         leaks = audited.leaks.filter(pl.col("kind").is_in(_DOCUMENTS))["doc_id"]
         compared = any(kind["of"] for kind in one.get("document_kinds", ()))
         found = {name: one[name] for name in names} | {"documents": sorted(set(leaks)), "compared": compared}
-        return found | {"example": _example(audited, one["confirmed_topics"], len(one["leaked_topics"]))}
+        counts = one["confirmed_topics"], len(one["leaked_topics"])
+        return found | {"example": _example(audited, *counts, golden=given.unit == "questions")}
 
     found = steps.once("leakage", depends, run)
     topics, documents = frozenset(found["leaked_topics"]), frozenset(found["documents"])
@@ -96,9 +98,13 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
     if not found["compared"]:
         why = f"{why} Only queries were compared, no documents."
     facts = {"leaked_topics": sorted(topics), "leaked_documents": sorted(documents), "verdict": found["verdict"]}
+    example = None
+    if found["example"] is not None:
+        test, train, said = found["example"]
+        example = MatchedPair(tuple(test), tuple(train), said)
     answer = ClaimAnswer(
         "leakage", found["verdict"], why, "unknown", "", (), " ".join(found["settle"][:1]), "leakage", (), facts,
-        remark=WITHOUT_ENCODER if encoding.encoder == WORDS else "", example=_pair_of(found, given.unit),
+        remark=WITHOUT_ENCODER if encoding.encoder == WORDS else "", example=example,
     )  # fmt: skip
     if claim is None:
         match = f"{counted(len(topics), 'test topic')} {_matches(len(topics))} a training query."
@@ -110,27 +116,18 @@ def _matches(count: int) -> str:
     return "matches" if count == 1 else "match"
 
 
-def _example(audited: Any, confirmed: int, leaked: int) -> dict[str, Any] | None:
+def _example(audited: Any, confirmed: int, leaked: int, *, golden: bool) -> MatchedPair | None:
     """The match whose texts are most alike without being the same, and who confirmed the matches."""
     pairs = audited.leaking().filter(pl.col("topic_text").str.to_lowercase() != pl.col("query_text").str.to_lowercase())
     if not len(pairs):
         return None
     order = [pl.col("similarity").fill_null(0), pl.col("query_text").str.len_chars(), "topic_id", "query_id"]
     row = pairs.sort(order, descending=[True, False, False, False]).row(0, named=True)
-    said = "No person has confirmed the matches yet."
-    if confirmed:
-        said = f"People confirmed the match for {confirmed:,d} of the {leaked:,d}."
-    return {**{name: row[name] for name in ("topic_id", "topic_text", "query_id", "query_text")}, "confirmed": said}
-
-
-def _pair_of(found: Mapping[str, Any], unit: Unit) -> MatchedPair | None:
-    """The example as the page has it."""
-    if (row := found.get("example")) is None:
-        return None
-    noun, training = ("Question", "Training question") if unit == "questions" else ("Topic", "Training query")
+    said = f"People confirmed the match for {confirmed:,d} of the {leaked:,d}."
     return MatchedPair(
-        (f"{noun} {row['topic_id']}", row["topic_text"]), (f"{training} {row['query_id']}", row["query_text"]),
-        row["confirmed"],
+        (spoken(f"Topic {row['topic_id']}", golden=golden), row["topic_text"]),
+        (spoken(f"Training query {row['query_id']}", golden=golden), row["query_text"]),
+        said if confirmed else "No person has confirmed the matches yet.",
     )  # fmt: skip
 
 
@@ -253,14 +250,12 @@ def _repaired(
     missing = frozenset[str]().union(*lost.values())
     corrected = int((~edits["doc_id"].is_in([*missing])).sum())
     parts = [f"{counted(corrected, 'judgment')} corrected"] if corrected else []
-    parts += [f"{len(groups):,d} copies of documents counted once"] if groups else []
-    what = [f"with {' and '.join(parts)}"] if parts else []
-    named = []
-    for left in (frozenset(), gone):
-        without = [f"the {counted(len(ids - left), 'document')} {which}" for which, ids in lost.items() if ids - left]
-        named.append(", ".join((*what, *([f"without {' and '.join(without)}"] if without else []))))
+    parts += [f"{counted(len(groups), 'copy', 'copies')} counted once"] if groups else []
+    what = [f"with {listed(parts)}"] if parts else []
+    without = [f"the {counted(len(ids - gone), 'document')} {which}" for which, ids in lost.items() if ids - gone]
+    what += [f"without {listed(without)}"] if without else []
     which = ("with a lost document" if missing else "with a wrong judgment or a copy", "")
-    repair = Repair(named[0], documents=missing, edits=edits, equivalent=groups, beside=named[1], which=which)
+    repair = Repair(", ".join(what), documents=missing, edits=edits, equivalent=groups, which=which)
     changed = {"changed": len(edits), "copies": len(groups)}
     counts = [counted(corrected, "wrong judgment")] if corrected else []
     counts += [counted(len(groups), "copy", "copies")] if groups else []

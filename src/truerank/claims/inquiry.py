@@ -35,9 +35,7 @@ from truerank.sources.sample import sample_folder
 SAMPLE_NAME: Final = "sample"
 _GROUPS: Final = ("sources", "options", "judged", "encoding", "resampling", "scoring", "known")
 #: Fields that name files, perhaps after NAME=.
-_PATHS: Final = frozenset(
-    ("test", "qrels", "run", "tried", "train", "docs", "previous", "metadata", "variants", "cache", "out")
-)
+_PATHS: Final = frozenset(("test", "qrels", "run", "tried", "train", "docs", "previous", "variants", "cache", "out"))
 _NAMED_PATHS: Final = frozenset(("model_judgments", "labels"))
 #: Ids of documents that are looked up at once.
 _LOOKED_UP: Final = 1_000_000
@@ -100,7 +98,7 @@ class Inquiry:
         found = inputs_of(
             test=given.test, qrels=given.qrels if given.has("qrels") else None, train=given.train, docs=given.docs,
             judged_again=given.judged_again or None,
-            previous=given.previous, metadata=given.metadata, variants=self.options.variants,
+            previous=given.previous, variants=self.options.variants,
         )  # fmt: skip
         several = [given.model_judgments] if isinstance(given.model_judgments, str) else given.model_judgments
         models = several.items() if isinstance(several, Mapping) else [_split(str(one)) for one in several]
@@ -134,7 +132,7 @@ def written_settings(given: Inquiry, folder: Path) -> dict[str, Any]:
         own = given.named if group == "sources" and given.named is not None else getattr(given, group)
         for each in dataclasses.fields(own):
             value = getattr(own, each.name)
-            if _is_default(value, getattr(plain, each.name)) or each.name == "dry_run":
+            if _is_default(value, getattr(plain, each.name)):
                 continue
             shown = _written(each.name, value, folder)
             if shown is not None:
@@ -257,7 +255,6 @@ class ClaimMaterial:
     Attributes:
         sources: what was given, with what the test set brings.
         qrels: the judgments; None where there are none.
-        teams: by run, where the metadata say it.
         models: judgments of models by name: sources, or values of a program.
         scores: of a score table, by system: columns topic_id and value.
         repeated_scores: of a score table, by system with repetitions: topic_id, and a column for each.
@@ -270,7 +267,6 @@ class ClaimMaterial:
     sources: ClaimSources
     qrels: pl.DataFrame | None
     runs: Mapping[str, pl.DataFrame]
-    teams: Mapping[str, str]
     models: Mapping[str, Any]
     test: str
     scores: Mapping[str, pl.DataFrame] = field(default_factory=dict)
@@ -367,13 +363,8 @@ def _has_qrels(dataset: str) -> bool:
 
 def read_material(sources: ClaimSources, table: GoldenTable | None = None) -> ClaimMaterial:
     """Reads judgments, runs and teams; of a score table its scores."""
-    # Imported here, as in `check`.
-    from truerank.sources.run_tables import RowFilter, read_metadata
-
     if table is not None:
-        return ClaimMaterial(
-            sources, None, {}, {}, {}, Path(table.name).stem, table.scores, repeated_scores=table.repeats
-        )
+        return ClaimMaterial(sources, None, {}, {}, Path(table.name).stem, table.scores, repeated_scores=table.repeats)
     if not any(map(sources.has, _CHECKED)):
         raise OptionError(
             "test", "nothing to check", "give a file, or `test`, `qrels` or `docs`, and `run` for a claim"
@@ -390,14 +381,10 @@ def read_material(sources: ClaimSources, table: GoldenTable | None = None) -> Cl
     tried, _ = ranked_runs(run_files(sources.tried) if sources.has("tried") else {})
     repeated = repeat_files(sources.repeats) if sources.has("repeats") else {}
     repeats = {name: ranked_runs(files)[0] for name, files in repeated.items()}
-    teams = {}
-    if sources.metadata is not None:
-        known = read_metadata([sources.metadata], RowFilter({})).runs
-        teams = {name: info.group for name, info in known.items() if info.group}
     qrels, judged_twice = judged_pairs(sources.qrels) if sources.has("qrels") else (None, ())
     named = sources.test or (sources.qrels if isinstance(sources.qrels, str) else None) or sources.docs or "the data"
     return ClaimMaterial(
-        sources, qrels, runs, teams, _models(sources.model_judgments), grammar.parse(str(named)).name, tried=tried,
+        sources, qrels, runs, _models(sources.model_judgments), grammar.parse(str(named)).name, tried=tried,
         repeats=repeats, again=_again(sources), repeated=(*judged_twice, *placed_twice),
     )  # fmt: skip
 

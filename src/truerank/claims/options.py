@@ -34,7 +34,6 @@ class ClaimSources(Options):
         docs: the documents.
         previous: the documents as they were judged, where `docs` is a later version of them.
         model_judgments: judgments of a model, as NAME=SRC; repeat the option for several. In Python also by name.
-        metadata: a table of runs with their team (columns run and team), so that runs of one team count as one pool.
         columns: what the columns of a table of questions are, where their names do not say, such as
             question=q,expected=gold,retrieved=a+b. A column can be id, question, expected, grade, retrieved, scores,
             system, document, rank, score, repeat or measure.
@@ -53,7 +52,6 @@ class ClaimSources(Options):
     docs: Annotated[str | None, Flag(metavar="SRC")] = None
     previous: Annotated[str | None, Flag(metavar="SRC", rare=True)] = None
     model_judgments: Annotated[Any, Flag(metavar="NAME=SRC", reads=list[str], rare=True)] = ()
-    metadata: Annotated[str | None, Flag(metavar="FILE", rare=True)] = None
     columns: Columns = ""
     judged_by: Annotated[Literal["people", "model"], Flag(rare=True)] = "people"
 
@@ -72,23 +70,18 @@ class ClaimOptions(Options):
         measures: other measures that the claim is checked with, separated by blanks.
         comparisons: how many comparisons the claim was chosen from; by default those that the runs allow: all runs with
             the baseline where it is named, otherwise all pairs.
-        trials: how often the judging of the runs is simulated anew without the team of either run, where `test` and
-            `docs` are given; it takes minutes, and 0 leaves it out.
         variants: the file of the topics' query variants, which are looked for in the training data too.
         select: the questions that are asked, such as collection or its code CLAIM04, beside those that the conclusion
             needs; by default all.
         ignore: questions to leave out, by their names or codes; their answers stay unknown.
-        dry_run: show which questions can be answered and what they cost, and run nothing.
     """
 
     measure: str = "nDCG@10"
     measures: Annotated[str, Flag(rare=True)] = "AP RR@10 P@10 R@100"
     comparisons: Annotated[int | None, Range(at_least=1), Flag(rare=True)] = None
-    trials: Annotated[int, Range(at_least=0), Flag(rare=True)] = 0
     variants: Annotated[str | None, Flag(metavar="FILE", rare=True)] = None
     select: Annotated[tuple[str, ...], Flag(metavar="QUESTION", reads=list[str], commas=True, rare=True)] = ()
     ignore: Annotated[tuple[str, ...], Flag(metavar="QUESTION", reads=list[str], commas=True, rare=True)] = ()
-    dry_run: bool = False
 
 
 @dataclass(frozen=True)

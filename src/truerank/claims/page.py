@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import yaml
 
-from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect
+from truerank.claims.claim import EFFECTS, Claim, Effect
 from truerank.claims.options import KNOWN
 from truerank.claims.questions import flags, question
+from truerank.claims.register import spoken
 from truerank.claims.results import Check, ClaimAnswer, ClaimRow
 from truerank.claims.steps import AUDITS
-from truerank.core.page import AnswerLine, AnswerList, Front, FrontRow, Prose
+from truerank.core.page import AnswerLine, AnswerList, Contrast, ContrastRow, Front, Prose
 from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, gallery_notes, place_note, reports, summarises, writes
 from truerank.core.rules import Finding, Severity
@@ -24,14 +25,10 @@ from truerank.core.verdict import Level, Verdict
 from truerank.core.views import heads
 from truerank.errors import InputError
 from truerank.records import Input
-from truerank.text.printable import counted
+from truerank.text.printable import capital, counted
 from truerank.work.kept import RECORD
-from truerank.work.publishing import write_pictures, write_tables
+from truerank.work.publishing import write_tables
 from truerank.work.runs import Run
-
-if TYPE_CHECKING:
-    from truerank.core.figures.export import Picture
-    from truerank.core.figures.forest import ForestMark, ForestRow
 
 _EFFECT_LEVELS: Final[dict[Effect, Level]] = {
     "stands": "good", "smaller": "doubt", "not shown": "doubt", "appears": "doubt", "falls": "bad",
@@ -44,12 +41,6 @@ _CLEAR: Final = frozenset(("AS THEY SEEM", "CLEAN", "SOUND"))
 #: Lines of the answer, and columns of a line.
 _MOST_LINES: Final = 12
 _WIDTH: Final = 100
-_MARKS: Final[dict[Effect, ForestMark]] = {
-    "stands": "filled", "smaller": "filled", "appears": "filled", "not shown": "hollow", "falls": "cross",
-}  # fmt: skip
-_MARK_MEANINGS: Final[dict[ForestMark, str]] = {
-    "filled": "interval above 0", "hollow": "includes 0", "cross": "below 0", "range": "all values that are possible",
-}  # fmt: skip
 
 
 def _level(answer: ClaimAnswer) -> Level:
@@ -68,35 +59,33 @@ def findings_of(result: Check) -> list[dict[str, Any]]:
         rule, count, of = question(answer.question).rule, None, None
         if result.claim is not None and answer.repair is not None:
             count, of = len(answer.repair.touched(result.claim)), len(result.claim.answered)
-        severity = _SEVERITIES[_level(answer)]
-        title = answer.found or rule.title
-        found.append({"code": rule.code, "title": title, "severity": severity, "count": count, "of": of})
+        named = {"code": rule.code, "title": answer.found or rule.title, "severity": _SEVERITIES[_level(answer)]}
+        found.append({**named, "count": count, "of": of})
     return found
 
 
 def review(result: Check, inputs: Sequence[Input]) -> str:
     """The answers that do not leave the claim standing: what falls is an error, what is open a warning."""
-    rules = [question(answer.question).rule for answer in result.answers]
-    places: dict[str, str] = {}
-    for each in inputs:
-        places.setdefault(each.role, each.source or each.name)
-    found = []
-    for answer in filter(_is_finding, result.answers):
-        place = places.get(question(answer.question).role, places.get("qrels", result.test))
+    places = {each.role: each.source or each.name for each in reversed(inputs)}
+
+    def found(answer: ClaimAnswer) -> Finding:
+        about = question(answer.question)
+        place = places.get(about.role, places.get("qrels", result.test))
         message = " ".join(filter(None, (result.asked, answer.found or answer.evidence, answer.consequence)))
-        rule = question(answer.question).rule
-        found.append(Finding(rule, message, place, 0, result.asked, _SEVERITIES[_level(answer)]))
-    return sarif(f"check of {result.test}", rules, found)
+        return Finding(about.rule, message, place, 0, result.asked, _SEVERITIES[_level(answer)])
+
+    rules = [question(answer.question).rule for answer in result.answers]
+    return sarif(f"check of {result.test}", rules, map(found, filter(_is_finding, result.answers)))
 
 
 @summarises(Check)
 def _summary(result: Check) -> Summary:
-    if not result.answers:
-        able = sum(one.answerable for one in result.plan)
-        count = f"{able} of {len(result.plan)} questions can be answered."
-        return Summary((_plan_table(result), count), result.json())
     conclusion = result.conclusion
-    settles = [f"{question(one.question).text} {flags(one.settles)}" for one in result.answers if one.settles]
+    settles = [
+        f"{spoken(question(one.question).text, golden=result.golden)} {flags(one.settles)}"
+        for one in result.answers
+        if one.settles
+    ]
     details: tuple[Table | str, ...] = (
         *(["\n".join(conclusion.means)] if conclusion.means else []),
         "What was checked:\n" + "\n".join(f"{mark} {text}" for mark, text in checks_of(result)),
@@ -174,39 +163,49 @@ def _left_open(result: Check) -> list[str]:
     return [page if result.folder is None and len(page) <= _WIDTH else line]
 
 
-def checks_of(result: Check) -> list[tuple[str, str]]:
-    """What was checked, a mark and a line each.
+#: What the marks of checks say, and how they are shown.
+_SAYS: Final[Mapping[str, tuple[str, Level]]] = {
+    "●": ("changes the answer", "bad"), "○": ("found", "doubt"), "✓": ("nothing found", "good"),
+    "?": ("unclear", "unknown"), "–": ("not checked", "unknown"),
+}  # fmt: skip
 
-    ● changes the answer, ○ was found and changes little, ✓ nothing found, ? unclear, – not checked.
-    """
-    conclusion = result.conclusion
+
+def _mark(result: Check, answer: ClaimAnswer) -> str:
+    """What a check did: ● changes the answer, ○ found, ✓ nothing found, ? unclear, – not checked."""
+    word = result.conclusion.word
+    if not answer.given:
+        return "–"
+    decides = answer.question == result.conclusion.decided_by and (answer.found or word == "FILES AT FAULT")
+    if (decides and word != "HOLDS") or (answer.objects and word == "HOLDS EXCEPT"):
+        return "●"
+    if answer.possible or (answer.effect == "unknown" and not (result.claim is None and answer.word in _CLEAR)):
+        return "?"
+    return "○" if answer.found else "✓"
+
+
+def checks_of(result: Check) -> list[tuple[str, str]]:
+    """What was checked, a mark and a line each; what found nothing stands in one line."""
     lines, clear = list[tuple[str, str]](), list[str]()
     for answer in result.answers:
-        about = question(answer.question)
-        if not answer.given or answer.question == "chance":
+        short, mark = spoken(question(answer.question).short, golden=result.golden), _mark(result, answer)
+        if answer.question == "chance" or mark == "–":
             continue
-        decides = answer.question == conclusion.decided_by and conclusion.word != "HOLDS"
+        if mark == "✓":
+            clear.append(short if not clear else short[0].lower() + short[1:])
+            continue
         says = (answer.found or answer.possible or answer.evidence).rstrip(".")
-        if decides or (answer.objects and conclusion.word == "HOLDS EXCEPT"):
-            lines.append(("●", f"{about.short}: {says}"))
-        elif answer.possible or (answer.effect == "unknown" and not (result.claim is None and answer.word in _CLEAR)):
-            lines.append(("?", f"{about.short}: {says}"))
-        elif answer.found:
-            little = "; changes little" if answer.repair is not None else ""
-            lines.append(("○", f"{about.short}: {says}{little}"))
-        else:
-            clear.append(about.short if not clear else about.short[0].lower() + about.short[1:])
-    lines.sort(key=lambda line: "●○?".index(line[0]))
+        lines.append((mark, f"{short}: {says}{'; repaired' if mark == '○' and answer.repair is not None else ''}"))
+    lines.sort(key=lambda line: ("●○?".index(line[0]), not line[1].endswith("; repaired")))
     if clear:
         lines.append(("✓", f"{', '.join(clear)}: nothing found"))
-    asked = [*conclusion.not_checked, *(["what only you know (check.yaml)"] if _unanswered(result) else [])]
-    return [*lines, *([("–", f"Not checked: {', '.join(asked)}")] if asked else [])]
+    unlooked = [*result.conclusion.not_checked, *(["what only you know (check.yaml)"] if _unanswered(result) else [])]
+    return [*lines, *([("–", f"Not checked: {', '.join(unlooked)}")] if unlooked else [])]
 
 
 def _answer_table(result: Check) -> Table:
     rows = tuple(
         (
-            f"{question(one.question).rule.code} {question(one.question).text}",
+            f"{question(one.question).rule.code} {spoken(question(one.question).text, golden=result.golden)}",
             one.found or (one.word if one.given else one.evidence),
             flags(one.consequence),
             flags(one.settles),
@@ -216,47 +215,8 @@ def _answer_table(result: Check) -> Table:
     return Table("", heads("Check, Finding, What_it_changes, Next_step"), rows)
 
 
-def _plan_table(result: Check) -> Table:
-    rows = tuple(
-        (
-            question(one.name).text,
-            "yes" if one.answerable else "no",
-            one.what
-            if one.answerable
-            else f"give {flags(one.needs)}"
-            if one.needs
-            else "left out (--select, --ignore)",
-            one.seconds if one.answerable else None,
-        )
-        for one in result.plan
-    )
-    columns = heads("Question, Can_be_answered, By, Seconds:.0f")
-    return Table("Questions that can be answered with what was given.", columns, rows)
-
-
 def _verdict(result: Check) -> Verdict:
     return Verdict(result.conclusion.word, result.sentence(), result.conclusion.decision, subject=result.asked)
-
-
-def forest_rows(result: Check, *, by_measure: bool = False) -> tuple[ForestRow, ...]:
-    """The rows of a forest plot: the difference as given and under each condition, or by other measures."""
-    from truerank.core.figures.forest import ForestRow
-
-    rows: list[ForestRow] = []
-    for answer in result.answers:
-        shown = [one for one in answer.estimates if bool(one.measure) is by_measure]
-        if shown and not by_measure and answer.question != "chance":
-            rows.append(ForestRow(question(answer.question).short, mark=None, bold=True))
-        rows += map(_forest_row, shown)
-    return tuple(rows)
-
-
-def _forest_row(one: ClaimEstimate) -> ForestRow:
-    from truerank.core.figures.forest import ForestRow
-
-    mark = "range" if one.is_range else _MARKS.get(one.effect)
-    figures = one.figures().partition(" ")[2].strip("()") if one.is_range else one.figures()
-    return ForestRow(f"{one.label[0].upper()}{one.label[1:]}", one.value, one.low, one.high, figures, mark)
 
 
 @reports(Check)
@@ -270,7 +230,6 @@ def _report(result: Check) -> Report:
             "answers": _answer_table(result),
             "runs": _runs(result),
             "estimates": _estimates(result),
-            "plan": _plan_table(result),
         },
         json=result.json(),
         front=front_of(result),
@@ -287,7 +246,6 @@ def front_of(result: Check) -> Front:
     systems = len(claim.evaluation.runs) if claim is not None else 0
     base = result.base
     read = [] if claim is None or base is None else [f"{base.topics:,d} {claim.unit}", counted(systems, "system")]
-    names = ("", "") if claim is None else tuple(result.names.get(one, one) for one in (claim.system, claim.baseline))
     return Front(
         kicker=(f"truerank check · {result.test}", " · ".join((*read, *([claim.measure] if claim else [])))),
         question=result.asked,
@@ -297,11 +255,9 @@ def front_of(result: Check) -> Front:
         strong="" if arrow is None else arrow[0],
         example=pair,
         example_note=(f"One example. {said}".strip() if pair else "", f"{folder}/report.html" if folder else ""),
-        caption=conclusion.caption,
-        measure="" if claim is None else _meaning(claim),
-        names=(names[0], names[1]),
-        rows=tuple(_front_row(row) for row in conclusion.rows if row.estimate.value is not None) if claim else (),
-        key="" if claim is None else f"{_level_of(claim)}|{_key(result, claim)}",
+        table=None
+        if claim is None or not conclusion.rows
+        else _contrast(result, conclusion.rows, conclusion.caption, _meaning(claim), _key(result, claim)),
         notes=(
             ("What it means", (conclusion.decision, *conclusion.means) if conclusion.decision else conclusion.means),
             ("What would settle it", tuple(map(flags, conclusion.settles))),
@@ -310,12 +266,21 @@ def front_of(result: Check) -> Front:
     )
 
 
-def _front_row(row: ClaimRow) -> FrontRow:
+def _contrast(result: Check, rows: Sequence[ClaimRow], caption: str, measure: str = "", key: str = "") -> Contrast:
+    """A table of differences between the two systems."""
+    claim = result.claim
+    names = () if claim is None else tuple(result.names.get(one, one) for one in (claim.system, claim.baseline))
+    shown = tuple(_contrast_row(row) for row in rows if row.estimate.value is not None)
+    return Contrast(caption, measure, (names[0], names[1]), "" if claim is None else _level_of(claim), shown, key)
+
+
+def _contrast_row(row: ClaimRow) -> ContrastRow:
     one, scores = row.estimate, row.estimate.scores
     value, _, ends = one.figures().partition(" ")
-    return FrontRow(
+    return ContrastRow(
         row.name, row.note, ("–", "–") if scores is None else (f"{scores[0]:.3f}", f"{scores[1]:.3f}"),
-        one.value or 0.0, None if one.low is None or one.high is None else (one.low, one.high), (value, ends),
+        None if one.is_range else one.value, None if one.low is None or one.high is None else (one.low, one.high),
+        ("", ends) if one.is_range else (value, ends),
         {"touched": "part", "answer": "answer"}.get(row.role, ""),  # type: ignore[arg-type]
     )  # fmt: skip
 
@@ -346,28 +311,34 @@ def _meaning(claim: Claim) -> str:
 
 
 def _key(result: Check, claim: Claim) -> str:
-    marks = {"filled": "■ interval above 0", "hollow": "□ includes 0: chance alone could explain it"}
-    marks["cross"] = "× below 0"
-    shown = {_MARKS.get(row.estimate.effect, "hollow") for row in result.conclusion.rows}
-    text = "   ".join(says for mark, says in marks.items() if mark in shown)
+    marks = {"stands": "■ interval above 0", "not shown": "□ includes 0: chance alone could explain it"}
+    marks["falls"] = "× below 0"
+    effects = {row.estimate.effect for row in result.conclusion.rows}
+    text = "   ".join(says for effect, says in marks.items() if effect in effects)
     if claim.comparisons > 1:
         text += f". Intervals are wider because the best of several systems was picked ({claim.comparisons} pairs)."
     return text
 
 
 def _sections(result: Check) -> Iterator[ReportSection]:
-    yield ReportSection("checks", "All checks", (AnswerList(tuple(map(_line, result.answers))),))
-    claim = result.claim
-    if claim is not None and result.base is not None:
-        if by_measure := forest_rows(result, by_measure=True):
-            caption = "The difference by other measures, each in its own unit."
-            yield ReportSection("measures", "Other measures", (*_forest("measures", by_measure, claim, caption),))
-        caption = f"The difference under each condition, with its {_level_of(claim)}."
-        parts = (
-            *_forest("forest", forest_rows(result), claim, caption), *_best_of_many(result, claim), _estimates(result),
-            *([_runs(result)] if _scores(result) else []),
-        )  # fmt: skip
-        yield ReportSection("figures", "Every figure", parts)
+    lines = tuple(_line(result, answer) for answer in result.answers)
+    yield ReportSection("checks", "All checks", (AnswerList(lines),))
+    if result.claim is not None and result.base is not None:
+        every = [(question(answer.question).short, one) for answer in result.answers for one in answer.estimates]
+        measures = [ClaimRow(one.measure, "", one) for _, one in every if one.measure]
+        # What a condition leaves as it is says nothing.
+        final = result.headline.figures() if result.headline else ""
+        others = [
+            ClaimRow(capital(one.label), spoken(short, golden=result.golden), one)
+            for short, one in every
+            if not one.measure and (one is result.headline or one.figures() != final)
+        ]
+        if measures:
+            yield ReportSection(
+                "measures", "Other measures", (_contrast(result, measures, "By other measures, each in its own unit"),)
+            )
+        figures = (_contrast(result, others, "Under each condition"), *([_runs(result)] if _scores(result) else []))
+        yield ReportSection("figures", "Every figure", figures)
     given = tuple(f"{one.path}: {one.kind}: {one.why}." for one in result.readings)
     remarks = tuple(f"{remark}." for one in result.readings for remark in one.said())
     known = gallery_notes(result.json())
@@ -397,55 +368,17 @@ def _runs(result: Check) -> Table:
     return Table("Both systems, as given.", columns, tuple(rows))
 
 
-def _forest(name: str, rows: tuple[ForestRow, ...], claim: Claim, caption: str) -> Iterator[Picture]:
-    """A forest plot in two layouts."""
-    # Here: what is printed needs no pictures.
-    from truerank.core.figures.export import Picture
-    from truerank.core.figures.forest import forest_plot
-
-    label = f"{claim.system} minus {claim.baseline} (right: {claim.system} is ahead)"
-    wide, narrow = (
-        forest_plot(rows, x_label=label, zero=True, meanings=_MARK_MEANINGS, narrow=narrow) for narrow in (False, True)
-    )
-    yield Picture(name, caption, wide, screen="wide")
-    yield Picture(f"{name}-narrow", caption, narrow, screen="narrow")
-
-
-def _best_of_many(result: Check, claim: Claim) -> Iterator[Picture]:
-    """What the best of n configurations leads by where none is better, beside the lead of the chosen one."""
-    choice = next((answer for answer in result.answers if answer.question == "choice"), None)
-    chance = () if choice is None else choice.facts.get("by_chance", ())
-    if choice is None or len(chance) < 2:
-        return
-    from truerank.core.figures.export import Picture
-    from truerank.core.figures.lines import LinePanel, LineSeries, line_panels
-
-    lead = choice.facts["lead"]
-    quantile = f"{(1 + claim.confidence) / 2:.1%} quantile"
-    values = {"mean": [one[1] for one in chance], quantile: [one[2] for one in chance]}
-    values[f"lead of {claim.system}"] = [lead] * len(chance)
-    series = tuple(LineSeries(name, tuple((one, None, None) for one in own)) for name, own in values.items())
-    panel = LinePanel("", tuple(f"{size:,d}" for size, _, _ in chance), series, zero=True)
-    caption = (
-        f"The lead over {claim.baseline} of the best of n configurations where none is better, by random signs of the "
-        f"differences of those that were tried, and the lead of {claim.system}."
-    )
-    drawn = line_panels([panel], x_label="configurations tried", y_label=claim.measure, columns=1)
-    yield Picture("choice", caption, drawn)
-
-
-def _line(answer: ClaimAnswer) -> AnswerLine:
+def _line(result: Check, answer: ClaimAnswer) -> AnswerLine:
     about = question(answer.question)
-    word = EFFECTS[answer.effect] if answer.given else "not checked"
-    if answer.objects and answer.effect in ("stands", "smaller"):
-        word = "except"
+    word, level = _SAYS[_mark(result, answer)]
+    if answer.question == "chance":
+        word, level = EFFECTS[answer.effect], _level(answer)
     link = f"{answer.folder}/report.html" if answer.folder else ""
     possible = f"Still possible: {answer.possible}" if answer.possible else ""
     evidence = " ".join(dict.fromkeys(filter(None, (answer.found, answer.evidence))))
     consequence = flags(" ".join(filter(None, (answer.consequence, possible))))
-    return AnswerLine(
-        about.text, word, _level(answer), evidence, consequence, flags(answer.settles), link, about.rule.code
-    )
+    title = spoken(about.text, golden=result.golden)
+    return AnswerLine(title, word, level, evidence, consequence, flags(answer.settles), link, about.rule.code)
 
 
 def _estimates(result: Check) -> Table:
@@ -488,8 +421,7 @@ def card_of(result: Check) -> str:
 def _write(result: Check, job: Run) -> None:
     report = _report(result)
     write_tables(job, report.tables)
-    svgs = write_pictures(job, report.pictures())
-    job.text("report.html", report.page(lambda picture: svgs[picture.name], job.provenance()).html())
+    job.text("report.html", report.page(lambda _: "", job.provenance()).html())
     job.json("summary.json", report.json)
     job.text("findings.sarif", review(result, job.inputs))
     job.text("card.md", card_of(result))

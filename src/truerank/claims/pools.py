@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from truerank.arrays import Flags, Floats, Ints
-from truerank.audits import pool
-from truerank.audits.pool.standings import ALL_TEAMS, Judging, unique_documents
-from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signed
-from truerank.claims.inquiry import Inquiry
+from truerank.arrays import Flags, Ints
+from truerank.claims.claim import Claim, signed
 from truerank.claims.results import ClaimAnswer
-from truerank.claims.steps import AuditSteps
-from truerank.claims.unjudged import DEEPEST, KEYS, DrawnGrades, JudgedResults, cutoff_of, judged_results, pooled_teams
-from truerank.measures import evaluate
-from truerank.measures.grammar import lower_is_better
+from truerank.claims.unjudged import DEEPEST, KEYS, DrawnGrades, JudgedResults, judged_results
 from truerank.measures.rankings import on_topics
-from truerank.options import Workers
-from truerank.sources.qrels import QREL_SCHEMA
 from truerank.text.printable import listed
-from truerank.work.progress import Progress
 
 #: Depths of pools that are tried, and how many times the measure's depth is looked at in the run that brought nothing.
 _DEPTHS: Final = (5, 7, 10, 14, 20, 28, 40, 57, 80)
@@ -115,8 +105,8 @@ _ALL: Final = 0.99
 _MOST_CUT: Final = 0.5
 
 
-def pools_answer(claim: Claim, teams: Mapping[str, str]) -> ClaimAnswer:
-    """(e) Whether the judgments were pooled from one run and not from the other, and the claim corrected for that."""
+def pools_answer(claim: Claim) -> ClaimAnswer:
+    """(e) Whether the judgments were pooled from one run and not from the other."""
     results = judged_results(claim)
     shares = dict(zip(results.pair, results.shares[:2], strict=True))
     facts: dict[str, Any] = {
@@ -125,9 +115,6 @@ def pools_answer(claim: Claim, teams: Mapping[str, str]) -> ClaimAnswer:
     filtered = _filtered(claim)
     if filtered:
         return _of_filtered(claim, filtered, facts)
-    pooled = pooled_teams(results, teams)
-    if pooled and results.shares.uneven:
-        return _corrected(claim, results, pooled, facts)
     trace = pool_trace(results)
     if trace is not None:
         return _traced(claim, results, trace, facts)
@@ -142,7 +129,7 @@ def pools_answer(claim: Claim, teams: Mapping[str, str]) -> ClaimAnswer:
         other = next(run for run in results.pair if run not in whole)
         found = f"{whole[0]}'s first {results.whole_depths[whole[0]]} results were all judged, {other}'s were not."
         consequence = "Unjudged ones count as not relevant; the check of unjudged documents shows what that does."
-        settles = f"Give the other judged runs too (three teams or more), or judge {other}'s first documents."
+        settles = f"Judge {other}'s first documents."
         return ClaimAnswer(
             _QUESTION, "ONE RUN POOLED", evidence, base.effect, consequence, (), settles, facts=facts, found=found
         )
@@ -239,171 +226,3 @@ def _completed(results: JudgedResults, trace: PoolTrace) -> DrawnGrades:
     filled = pl.Series("relevance", grades).set(pl.Series(outside & ~results.judged), None)
     completed = replace(results, rows=results.rows.with_columns(filled), whole_depths={})
     return DrawnGrades(completed, completed.rates(), completed.open & outside)
-
-
-# -- runs that were not pooled -----------------------------------------------------------------------------------------
-
-
-def _corrected(
-    claim: Claim, results: JudgedResults, pooled: Mapping[str, list[str]], facts: dict[str, Any]
-) -> ClaimAnswer:
-    """The claim with what leaving a pooled team out costs it added to the run that is judged less.
-
-    Source: Zobel (1998); Webber and Park (2009); Lipani et al. (2015). A run of which less is unjudged than of a team
-    that was left out is corrected by less, in proportion.
-    """
-    base = claim.base
-    loss, unjudged = _loss_of_leaving_out(claim, results, pooled)
-    own = [float((results.within(run) & ~results.judged).sum() / max(1, results.within(run).sum()))
-           for run in results.pair]  # fmt: skip
-    scale = (own[0] - own[1]) / unjudged if unjudged else 0.0
-    change = (-scale if lower_is_better(claim.measure) else scale) * loss
-    after = claim.estimate(claim.differences(claim.evaluation) + change, "corrected for the pools")
-    less = results.pair[0] if own[0] > own[1] else results.pair[1]
-    text = " and ".join(f"{1 - share:.0%} of {run}'s" for run, share in zip(results.pair, own, strict=True))
-    found = f"{text} first {results.depth} results are judged."
-    evidence = f"{len(pooled)} teams' results were judged."
-    consequence = (
-        f"Leaving a team out of the judging costs its runs {float(loss.mean()):.3f}{claim.measured} on average. With "
-        f"{less}'s share of that: {signed(base.value or 0.0)} → {after.figures()}."
-    )
-    facts |= {"teams": len(pooled), "loss": float(loss.mean()), "scale": scale, "change": float(change.mean())}
-    effect = base.effect
-    if base.effect == "stands" and after.effect != "stands":
-        effect = after.effect
-    elif base.effect != "stands" and after.effect == "stands":
-        effect = "appears"
-    return ClaimAnswer(
-        _QUESTION, "UNEVEN", evidence, effect, consequence, (after,),
-        f"Judge {less}'s first {results.depth} documents.", exception=(found, consequence), facts=facts, found=found,
-    )  # fmt: skip
-
-
-def _loss_of_leaving_out(claim: Claim, results: JudgedResults, pooled: Mapping[str, list[str]]) -> tuple[Floats, float]:
-    """What a team's runs lose beside the others' where it had not been pooled, a mean over teams; by topic."""
-    depth = min(results.whole_depths[run] for runs in pooled.values() for run in runs)
-    runs = {run: claim.runs[run] for names in pooled.values() for run in names}
-    pools = {team: pool.depth_pool({run: claim.runs[run] for run in names}, depth) for team, names in pooled.items()}
-    alone = unique_documents(pools)
-    before = _scores(claim, claim.qrels, runs)
-    losses, unjudged = [], []
-    for team, names in pooled.items():
-        gone = claim.qrels.join(alone.filter(pl.col("team") == team), on=KEYS, how="semi")
-        left = claim.qrels.join(gone, on=KEYS, how="anti")
-        # Topics that lose all judgments stay, as the official ones do.
-        kept = claim.qrels.join(left, on="topic_id", how="anti").with_columns(
-            pl.lit(0).cast(claim.qrels.schema["relevance"]).alias("relevance")
-        )
-        change = {run: before[run] - after for run, after in _scores(claim, pl.concat([left, kept]), runs).items()}
-        own = np.mean([change[run] for run in names], axis=0)
-        losses.append(own - np.mean([change[run] for run in runs if run not in names], axis=0))
-        first = pl.concat([pool.depth_pool({run: claim.runs[run]}, results.depth) for run in names])
-        first = first.join(claim.qrels.select("topic_id").unique(), on="topic_id", how="semi")
-        unjudged.append(len(first.join(gone, on=KEYS, how="semi")) / max(1, len(first)))
-    return np.mean(losses, axis=0), float(np.mean(unjudged))
-
-
-def _scores(claim: Claim, qrels: pl.DataFrame, runs: Mapping[str, pl.DataFrame]) -> dict[str, Floats]:
-    """The scores of runs in the order of the claim's topics."""
-    found = evaluate(qrels, dict(runs), claim.measure, claim.scoring)
-    place = {topic: at for at, topic in enumerate(found.topics)}
-    order = [place[topic] for topic in claim.evaluation.topics]
-    return {run: np.nan_to_num(found.of(run, found.measures[0]))[order] for run in runs}
-
-
-_FOLDER: Final = "pools"
-#: In place of the name of a run: no team is left out.
-_CONTROL: Final = "all teams"
-
-
-def with_trials(
-    given: Inquiry, claim: Claim, teams: Mapping[str, str], answer: ClaimAnswer, steps: AuditSteps
-) -> ClaimAnswer:
-    """The answer on pools with the claim by judgments that were simulated without the team of either run."""
-    sources, scoring = given.sources, given.scoring
-    pair = {name: teams.get(name) or name for name in (claim.system, claim.baseline)}
-    depends = {
-        **{name: steps.inputs(name, [getattr(sources, name)]) for name in ("qrels", "docs", "metadata")},
-        "topics": steps.inputs("topics", [sources.test]),
-        "runs": steps.inputs("run", list(sources.run) if isinstance(sources.run, list | tuple) else [sources.run]),
-        "pair": pair, "measure": claim.measure, "level": claim.level, "scoring": scoring,
-        "trials": given.options.trials, "seed": given.resampling.seed,
-    }  # fmt: skip
-
-    def run(folder: Path | None, progress: Progress) -> dict[str, Any]:
-        """The differences in the trials: with all teams, and without the team of either run."""
-        found = pool.simulate(
-            sources.run, sources.qrels, str(sources.test), str(sources.docs), official=sources.qrels,
-            pooling=pool.Pooling(depth=cutoff_of(claim), metadata=() if not sources.metadata else (sources.metadata,)),
-            options=pool.SimulationOptions(
-                trials=given.options.trials, seed=given.resampling.seed, rel=scoring.rel, stopping=(), unlike="none",
-                length=int(claim.qrels["topic_id"].value_counts()["count"].max()),  # type: ignore[arg-type]
-            ),
-            processes=Workers(workers=1), out=folder, progress=progress,
-        )  # fmt: skip
-        tried = {_CONTROL: ALL_TEAMS, **pair}
-        return {"trials": {name: _differences(claim, found, team) for name, team in tried.items()}}
-
-    return _merged(claim, answer, steps.once(_FOLDER, depends, run)["trials"])
-
-
-def _differences(claim: Claim, simulation: pool.Simulation, team: str) -> list[list[float | None]]:
-    """The difference in each trial without a team, and the ends of its interval."""
-    found = []
-    for judging in simulation.judgings:
-        if judging.trial and (judging.rule, judging.left_out) == (pool.OriginalSize.name, team):
-            one = claim.estimate(claim.differences(claim.scored(trial_qrels(simulation, judging))), "")
-            found.append([one.value, one.low, one.high])
-    return found
-
-
-def trial_qrels(simulation: pool.Simulation, judging: Judging) -> pl.DataFrame:
-    """The judgments of one trial, columns as in `QREL_SCHEMA`."""
-    universe, scorer = simulation.standing.universe, simulation.standing.scorer
-    rows = []
-    for number in judging.qrels:
-        judged = scorer.judged(int(number))
-        documents, grades = universe.documents[judged.topic], universe.grades[judged.topic]
-        topic = scorer.ranks.topics[judged.topic]
-        rows += [(topic, documents[int(one)], int(grades[one])) for one in judged.documents]
-    return pl.DataFrame(rows, schema=QREL_SCHEMA, orient="row")
-
-
-def _merged(claim: Claim, answer: ClaimAnswer, trials: Mapping[str, list[list[float | None]]]) -> ClaimAnswer:
-    base, effect, exception = claim.base, answer.effect, answer.exception
-    estimates, text = list(answer.estimates), []
-    # What the trials do with all teams is no matter of the pools.
-    control = {effect_of(*one) for one in trials[_CONTROL]}
-    for name, found in trials.items():
-        values = [value for value, *_ in found if value is not None]
-        if not values:
-            continue
-        least, most, middle = min(values), max(values), float(np.median(values))
-        own = base.effect
-        if name != _CONTROL and control == {base.effect}:
-            own = _without_team(claim, name, {effect_of(*one) for one in found})
-        who = f"with {_CONTROL}" if name == _CONTROL else f"without {name}'s team"
-        estimates.append(ClaimEstimate(f"judged anew {who}", middle, least, most, base.topics, own, is_range=True))
-        text.append(f"{signed(least)}{f' to {signed(most)}' if most > least else ''} {who}")
-        if own != base.effect and effect == base.effect:
-            effect, exception = own, (f"In judgings that are simulated {who} the lead is not there.",)
-    if not text:
-        return answer
-    many = len(trials[_CONTROL])
-    consequence = (
-        f"{answer.consequence} In {f'{many} simulated judgings' if many > 1 else 'one simulated judging'} the "
-        f"difference is {', '.join(text)}."
-    )
-    return replace(
-        answer, effect=effect, consequence=consequence, estimates=tuple(estimates), exception=exception,
-        folder=_FOLDER, facts={**answer.facts, "trials": dict(trials)},
-        plausible=answer.plausible or effect not in (answer.effect, base.effect),
-    )  # fmt: skip
-
-
-def _without_team(claim: Claim, name: str, seen: set[Effect]) -> Effect:
-    """What trials without the team of one run do to the claim."""
-    base = claim.base.effect
-    if name == claim.system and base == "stands" and seen != {"stands"}:
-        return "falls" if "falls" in seen else "not shown"
-    return "appears" if name == claim.baseline and base != "stands" and "stands" in seen else base

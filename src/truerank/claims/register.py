@@ -9,18 +9,33 @@ from typing import Any, Final
 
 from truerank.claims.claim import Repair
 from truerank.claims.results import Check
+from truerank.text.printable import capital
 
 #: What stands for what in answers about questions.
 _OF_QUESTIONS: Final = {
     "training query": "training question", "training queries": "training questions", "topic": "question",
     "topics": "questions", "judgment": "label", "judgments": "labels", "judged": "labelled", "unjudged": "unlabelled",
     "judge": "label", "judging": "labelling", "relevant document": "expected document",
-    "relevant documents": "expected documents", "relevant": "right",
+    "relevant documents": "expected documents", "relevant": "right", "unjudged documents": "other right documents",
+    "documents that nobody judged": "other right documents",
 }  # fmt: skip
+_WORDS: Final = re.compile(
+    rf"(?<![\w-])(?:{'|'.join(sorted(_OF_QUESTIONS, key=len, reverse=True))})(?![\w-])", re.IGNORECASE
+)
 #: No sentence: names of questions, words of verdicts, places.
 _NO_SENTENCES: Final = frozenset(("word", "question", "folder", "effect", "facts", "decided_by", "unknown", "example"))
 #: Letters of a name from which on what it shares with another one is left out.
 _LONG: Final = 24
+
+
+def spoken(text: str, *, golden: bool) -> str:
+    """A sentence without names in the words of those who read it."""
+    return _WORDS.sub(lambda found: _other(found[0]), text) if golden else text
+
+
+def _other(text: str) -> str:
+    other = _OF_QUESTIONS.get(text.lower(), text)
+    return capital(other) if text[0].isupper() else other
 
 
 def in_register(check: Check, systems: Iterable[str], names: Iterable[str], *, golden: bool) -> Check:
@@ -35,19 +50,14 @@ def in_register(check: Check, systems: Iterable[str], names: Iterable[str], *, g
     every = sorted({*names, *short} - {""}, key=lambda name: (-len(name), name))
     if not golden and all(name == other for name, other in short.items()):
         return check
-    words = _OF_QUESTIONS if golden else {}
-    kinds = [r"`[^`]*`", *map(re.escape, every), *sorted(words, key=len, reverse=True)]
-    pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(kinds)})(?![\w-])", re.IGNORECASE if words else 0)
-
-    def meant(found: re.Match[str]) -> str:
-        text = found[0]
-        if text in short:
-            return short[text]
-        other = words.get(text.lower(), text)
-        return f"{other[0].upper()}{other[1:]}" if text[0].isupper() and text.lower() in words else other
+    # Commands and names are no words.
+    kept = re.compile(rf"(`[^`]*`|(?<![\w-])(?:{'|'.join(map(re.escape, every))})(?![\w-]))")
 
     def say(text: str) -> str:
-        return pattern.sub(meant, text)
+        parts = kept.split(text)
+        parts[::2] = (spoken(part, golden=golden) for part in parts[::2])
+        parts[1::2] = (short.get(name, name) for name in parts[1::2])
+        return "".join(parts)
 
     answers, conclusion = _said(check.answers, say), _said(check.conclusion, say)
     return replace(check, answers=answers, conclusion=conclusion, names=short)

@@ -15,7 +15,6 @@ from truerank.version import __version__
 if TYPE_CHECKING:
     from truerank.audits.benchmarks import KnownBenchmark
     from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair, Unit
-    from truerank.claims.questions import PlannedQuestion
     from truerank.sources.recognition import Reading
 
 ConclusionWord = Literal[
@@ -31,11 +30,7 @@ FILES_FIRST: Final = "Not checked: correct the files first."
 
 
 class MatchedPair(NamedTuple):
-    """A test text and the training text that it matches, as an example: what each is, and its text.
-
-    Attributes:
-        confirmed: how many of how many matches people confirmed, as a sentence.
-    """
+    """A test text and the training text that it matches, each with its name, and who confirmed the matches."""
 
     test: tuple[str, str]
     train: tuple[str, str]
@@ -149,8 +144,6 @@ class ClaimConclusion:
         possible: what these data cannot exclude, one sentence each.
         unknown: names of questions that were not answered.
         not_checked: what nobody looked at, the largest threat first, each with the option that gives it.
-        detectable: the smallest difference that so many topics could have shown; None where it has no value.
-        repairs: what was repaired, as a list names it.
         example: one match.
     """
 
@@ -167,8 +160,6 @@ class ClaimConclusion:
     possible: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     not_checked: tuple[str, ...] = ()
-    detectable: float | None = None
-    repairs: tuple[str, ...] = ()
     example: MatchedPair | None = None
 
     @property
@@ -191,9 +182,8 @@ class Check(Result, shown_in="truerank.claims.page"):
         base: the difference as the data are.
         repaired: the difference after all certain repairs together; None where nothing was repaired.
         readings: what each file that was given without an option was taken for.
-        answers: in the order of `QUESTIONS`; empty for a plan.
+        answers: in the order of `QUESTIONS`.
         conclusion: what they say together.
-        plan: what could be answered with what was given, in the same order.
         settings: what was given, as `check.yaml` has it.
         test: the name of the test set.
         folder: where the files are.
@@ -213,7 +203,6 @@ class Check(Result, shown_in="truerank.claims.page"):
     base: ClaimEstimate | None
     answers: tuple[ClaimAnswer, ...]
     conclusion: ClaimConclusion
-    plan: tuple[PlannedQuestion, ...]
     settings: Mapping[str, Any]
     test: str
     folder: Path | None = None
@@ -241,14 +230,17 @@ class Check(Result, shown_in="truerank.claims.page"):
         from truerank.claims.questions import question
 
         question(name)
-        answer = next((answer for answer in self.answers if answer.question == name), None)
-        if answer is None:
-            raise KeyError("nothing was asked: this is the plan")
-        return answer
+        return next(answer for answer in self.answers if answer.question == name)
 
     def sentence(self) -> str:
         """What was found, with its figures."""
         return self.conclusion.sentence
+
+    @property
+    def golden(self) -> bool:
+        """Whether it is about a table of questions."""
+        told = self.claim or self.single
+        return told is not None and told.unit == "questions"
 
     @property
     def asked(self) -> str:
@@ -286,6 +278,6 @@ class Check(Result, shown_in="truerank.claims.page"):
             "not_checked": [question(name).rule.code for name in unasked],
             "facts": {one.question: dict(one.facts) for one in self.answers if one.facts},
             "single": None if self.single is None else self.single._asdict(),
-            **picked(self, "conclusion, test, answers, plan, settings, files=readings"),
+            **picked(self, "conclusion, test, answers, settings, files=readings"),
             **({} if self.benchmark is None else {"gallery": [self.benchmark.json()]}),
         }

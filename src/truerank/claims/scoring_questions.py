@@ -404,7 +404,7 @@ def policies_answer(claim: Claim, measures: str) -> ClaimAnswer:
     """(h) The claim under every measure and order of ties."""
     main: list[ClaimEstimate] = []
     every: list[tuple[ClaimEstimate, str]] = []
-    names = dict.fromkeys((claim.measure, *(str(one) for one in parse_measures(measures))))
+    names = _telling(claim, [str(one) for one in parse_measures(measures)])
     for ties in _TIES:
         found = claim.scored(measure=" ".join(names), scoring=replace(claim.scoring, ties=ties))
         for name in found.averaged:
@@ -419,6 +419,17 @@ def policies_answer(claim: Claim, measures: str) -> ClaimAnswer:
         qrels = claim.qrels.filter(pl.col("topic_id").is_in(counted))
         over = convention_range(qrels, pair[claim.system], pair[claim.baseline], claim.measure, claim.scoring.rel)
     return _policies(claim, tuple(main), every, over, _beyond_lists(claim, every))
+
+
+def _telling(claim: Claim, measures: Sequence[str]) -> list[str]:
+    """The claim's measure, and those that can say else: none that looks beyond all results, no two that are equal."""
+    lengths = [run.group_by("topic_id").len()["len"].to_numpy().max(initial=0) for run in claim.pair.values()]
+    able = (name for name in measures if int(parse_measures(name)[0].params.get("cutoff") or 0) <= max(lengths))
+    found = claim.scored(measure=" ".join(dict.fromkeys((claim.measure, *able))))
+    kept = dict[bytes, str]()
+    for name in found.averaged:
+        kept.setdefault(np.round(claim.differences_by(found, name), 9).tobytes(), name)
+    return [claim.measure, *(name for name in kept.values() if name != claim.measure)]
 
 
 def _beyond_lists(claim: Claim, every: Sequence[tuple[ClaimEstimate, str]]) -> list[str]:

@@ -156,17 +156,6 @@ class JudgedResults:
         found: Floats = np.divide(judged, whole, out=np.full(size, np.nan), where=whole > 0)
         return found
 
-    def seen(self) -> list[dict[str, Any]]:
-        """How many judged results are relevant, by run and stratum of ranks."""
-        found = []
-        for run in self.pair:
-            for first, last in STRATA:
-                own = (self.ranks[run] >= first) & (self.ranks[run] <= last)
-                counts = {"results": own, "judged": own & self.judged, "relevant": own & self.relevant}
-                named = {name: int(some.sum()) for name, some in counts.items()}
-                found.append({"run": run, "from": first, "to": last, **named})
-        return found
-
     def rates(self, drawn: Ints | None = None) -> Floats:
         """How likely each row is relevant by its ranks, as judged results have it, shape (rows,).
 
@@ -548,12 +537,12 @@ _AT_ONCE: Final = 20
 ENOUGH_JUDGED: Final = 0.25
 #: Rates at which the difference is looked at.
 _RATES: Final = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
-#: The system's rate beside which the baseline's is named where no rate was seen.
-_BESIDE: Final = 0.05
+#: Those of both systems that a sentence names where no rate was seen.
+_LIKELY: Final = (0.05, 0.1)
 _QUESTION: Final = "unjudged"
 
 
-def unjudged_answer(claim: Claim, teams: Mapping[str, str] | None = None) -> ClaimAnswer:
+def unjudged_answer(claim: Claim) -> ClaimAnswer:
     """(d) The claim with unjudged documents that are relevant at a plausible rate, and the rate that would turn it."""
     results = judged_results(claim)
     evidence, facts = _evidence(results)
@@ -564,7 +553,7 @@ def unjudged_answer(claim: Claim, teams: Mapping[str, str] | None = None) -> Cla
     facts |= {"bounds": bounds._asdict()}
     if max(results.shares.system, results.shares.baseline) < ENOUGH_JUDGED:
         return _without_rate(claim, results, bounds, evidence, facts)
-    return _at_rates(claim, results, bounds, evidence, {**facts, "corrected": bool(pooled_teams(results, teams or {}))})
+    return _at_rates(claim, results, bounds, evidence, facts)
 
 
 def _evidence(results: JudgedResults) -> tuple[str, dict[str, Any]]:
@@ -580,7 +569,7 @@ def _evidence(results: JudgedResults) -> tuple[str, dict[str, Any]]:
     evidence += f"; {count:,d} documents are open." if count else "."
     facts = {
         "depth": results.depth, "judged": whole, "judged_apart_from_relevant": shares,
-        "uneven": results.shares.uneven, "unjudged": count, "seen": results.seen(),
+        "uneven": results.shares.uneven, "unjudged": count,
     }  # fmt: skip
     return evidence, facts
 
@@ -611,18 +600,17 @@ def _without_rate(
     """No rate was seen: the difference at equal rates, and the rates that would turn it."""
     drawn = DrawnGrades(results, np.full(len(results.rows), 0.5), results.open)
     leads, trails = results.pair if (claim.base.value or 0.0) > 0 else results.pair[::-1]
-    equal = [drawn.point(rate, rate) for rate in _RATES]
-    alone, beside = (_curve(drawn, leads == claim.system, rate) for rate in (0.0, _BESIDE))
-    turns = [zero_between(curve, _RATES) for curve in (alone, beside)]
+    equal = [drawn.point(rate, rate) for rate in _LIKELY]
+    curve = _curve(drawn, leads == claim.system, 0.0)
+    turns = zero_between(curve, _RATES)
     facts |= {
-        "equal_rates": [one._asdict() for one in equal],
-        "turns": [{"run": trails, "at": at, "beside": rate} for at, rate in zip(turns, (0.0, _BESIDE), strict=True)],
-        "curve": [one._asdict() for one in beside],
-    }
-    text = [f"{signed(one.value)} if {one.system:.0%}" for one in equal[1:3]]
+        "equal_rates": [one._asdict() for one in equal], "curve": [one._asdict() for one in curve],
+        "turns": [{"run": trails, "at": turns, "beside": 0.0}],
+    }  # fmt: skip
+    text = [f"{signed(one.value)} if {one.system:.0%}" for one in equal]
     possible = f"The difference is {' and '.join(text)} of both systems' open documents are relevant."
-    if turns[0] is not None:
-        possible += f" {trails} draws level if {turns[0]:.0%} of its open documents are relevant and none of {leads}'s."
+    if turns is not None:
+        possible += f" {trails} draws level if {turns:.0%} of its open documents are relevant and none of {leads}'s."
     rows, stays = _range(claim, bounds)
     return ClaimAnswer(
         _QUESTION, "CANNOT TELL", evidence, claim.base.effect,
@@ -648,11 +636,9 @@ def _at_rates(
     low, high = drawn.fitted_interval(trails)
     at = claim.estimate(drawn.at(None, None), "open documents relevant as often as judged ones")
     curve = _curve(drawn, leads == claim.system, rates[leads])
-    equal = [drawn.point(rate, rate) for rate in _RATES]
     turns = zero_between(curve, _RATES)
     facts |= {
         "rates": rates, "rate_interval": {trails: [low, high]}, "curve": [one._asdict() for one in curve],
-        "equal_rates": [one._asdict() for one in equal],
         "turns": [{"run": trails, "at": turns, "beside": rates[leads]}],
     }  # fmt: skip
     text = f"Even if all of {trails}'s open documents were relevant, it would stay behind."
@@ -670,23 +656,10 @@ def _at_rates(
     if moved or near:
         possible = text
     uneven = results.shares.uneven
-    plausible = uneven and moved and not facts["corrected"]
     shares = " and ".join(f"{share:.0%} of {run}'s" for run, share in facts["judged"].items())
     return ClaimAnswer(
         _QUESTION, "JUDGED UNEVENLY" if uneven else "JUDGED ALIKE", evidence, base.effect, f"{text}{stays}", rows,
         f"Judge the {bounds.unjudged:,d} open documents among the first {results.depth} results.",
         exception=(f"{shares} first {results.depth} results are judged.", rated),
-        facts=facts, possible=possible, plausible=plausible,
+        facts=facts, possible=possible, plausible=uneven and moved,
     )  # fmt: skip
-
-
-_FEWEST_TEAMS: Final = 3
-
-
-def pooled_teams(results: JudgedResults, teams: Mapping[str, str]) -> dict[str, list[str]]:
-    """The runs whose first results are all judged, by team; empty for fewer than three teams."""
-    found: dict[str, list[str]] = {}
-    for run, depth in results.whole_depths.items():
-        if depth >= results.depth:
-            found.setdefault(teams.get(run) or run, []).append(run)
-    return found if len(found) >= _FEWEST_TEAMS else {}

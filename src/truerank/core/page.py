@@ -105,17 +105,15 @@ class AnswerList:
     lines: tuple[AnswerLine, ...]
 
 
-Part = Prose | Table | Drawing | Listing | Facts | AnswerList
-
-
 @dataclass(frozen=True)
-class FrontRow:
-    """A line of the table of a first screen: a difference with its interval, and both scores.
+class ContrastRow:
+    """A line of a table of differences.
 
     Args:
         note: below the name; empty for none.
         scores: of both systems, in figures.
-        ends: of the interval; None where there is none.
+        value: the difference; None for a range of all that is possible.
+        ends: of the interval, or of the range; None where there is none.
         figures: the difference and its interval, as two texts.
         role: what it is shown as: "part" for what a fault touches, "answer" for what the answer rests on.
     """
@@ -123,7 +121,7 @@ class FrontRow:
     name: str
     note: str
     scores: tuple[str, str]
-    value: float
+    value: float | None
     ends: tuple[float, float] | None
     figures: tuple[str, str]
     role: Literal["", "part", "answer"] = ""
@@ -131,8 +129,33 @@ class FrontRow:
     @property
     def mark(self) -> str:
         """Whether the interval is above 0, includes it, or is below."""
-        low, high = self.ends or (self.value, self.value)
+        low, high = self.ends or (self.value or 0.0, self.value or 0.0)
         return "filled" if low > 0 else "cross" if high < 0 else "hollow"
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Differences between two systems: a line each with both scores, and the interval drawn.
+
+    Args:
+        caption: the finding, or what the lines are.
+        measure: what the figures mean; empty for nothing.
+        names: of both systems.
+        interval: what the ends are: "95% interval".
+        key: what the marks mean.
+    """
+
+    caption: str
+    measure: str
+    names: tuple[str, str]
+    interval: str
+    rows: tuple[ContrastRow, ...]
+    key: str = ""
+
+    def place(self, value: float) -> str:
+        """Where a difference stands from left to right, in per cent; 0 is in the middle."""
+        most = max(abs(each or 0.0) for row in self.rows for each in (row.value, *(row.ends or ())))
+        return f"{50 + 50 * value / (1.1 * most or 1):.2f}"
 
 
 @dataclass(frozen=True)
@@ -145,10 +168,9 @@ class Front:
         fault: what was found, as the page has it in its accent colour; empty without a fault.
         text: the rest of the answer; `strong` of it stands out.
         example: what was found once, as names and texts, with a sentence and a link to all; empty for none.
-        caption: of the table, the finding itself.
-        measure: what the figures mean.
-        names: of both systems.
-        notes: sections below the table: a title, and paragraphs, or checks with a mark each.
+        table: what the answer rests on; None where nothing is compared.
+        notes: sections below the table: a title, and paragraphs.
+        checks: what was checked, a mark and a line each.
     """
 
     kicker: tuple[str, str]
@@ -159,11 +181,7 @@ class Front:
     strong: str = ""
     example: tuple[tuple[str, str], ...] = ()
     example_note: tuple[str, str] = ("", "")
-    caption: str = ""
-    measure: str = ""
-    names: tuple[str, str] = ("", "")
-    rows: tuple[FrontRow, ...] = ()
-    key: str = ""
+    table: Contrast | None = None
     notes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     checks: tuple[tuple[str, str], ...] = ()
 
@@ -172,15 +190,13 @@ class Front:
         """How the word is shown."""
         return LEVELS.get(self.word, "unknown")
 
-    def place(self, value: float) -> str:
-        """Where a difference stands from left to right, in per cent; 0 is in the middle."""
-        most = max(abs(each) for row in self.rows for each in (row.value, *(row.ends or ())))
-        return f"{50 + 50 * value / (1.1 * most or 1):.2f}"
-
     def parts(self) -> list[str]:
         """The text before what stands out in it, that, and what comes behind."""
         before, strong, after = self.text.partition(self.strong) if self.strong else (self.text, "", "")
         return [before, strong, after]
+
+
+Part = Prose | Table | Drawing | Listing | Facts | AnswerList | Contrast
 
 
 @dataclass(frozen=True)
@@ -265,10 +281,9 @@ def _part(part: Part) -> Markup:
                 drawn = f"<details><summary>Show the figure</summary>\n{drawn}</details>\n"
             only = "" if part.screen == "every" else f' class="{part.screen}-only"'
             return Markup(f"<figure{only}>\n{drawn}<figcaption>{escape_html(part.caption)}</figcaption>\n</figure>\n")
-        case Listing():
-            return Markup(_environment().get_template("listing.html.j2").render(listing=part))
-        case AnswerList():
-            return Markup(_environment().get_template("answers.html.j2").render(answers=part))
+        case Listing() | Contrast() | AnswerList():
+            name = {Listing: "listing", Contrast: "contrast"}.get(type(part), "answers")
+            return Markup(_environment().get_template(f"{name}.html.j2").render(part=part))
         case Facts(title, values):
             summary = f"<summary>{escape_html(title)}</summary>"
             return Markup(f'<details class="facts">{summary}\n{_facts(values)}</details>\n')
