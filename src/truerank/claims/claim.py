@@ -251,23 +251,25 @@ class Claim:
         evaluation = evaluate(qrels, runs, self.measure, self.scoring, same)
         return replace(self, runs=runs, qrels=qrels, evaluation=evaluation, equivalent=equivalent)
 
-    def of(self, evaluation: Evaluation, label: str, within: Collection[str] | None = None) -> ClaimEstimate:
+    def of(
+        self, evaluation: Evaluation, label: str, within: Collection[str] | None = None, *, measure: str = ""
+    ) -> ClaimEstimate:
         """The difference with both scores.
 
         Args:
             evaluation: the scores of both runs, perhaps under other conditions.
             label: the condition.
             within: the topics that count; by default all.
+            measure: where it is another one than the claim's.
         """
-        gaps = self.differences(evaluation)
+        name = measure or evaluation.measures[0]
+        gaps = self.differences_by(evaluation, name)
         if within is not None:
             gaps = np.where([topic in within for topic in evaluation.topics], gaps, np.nan)
-        row, known = self.estimate(gaps, label), ~np.isnan(gaps)
+        row, known = self.estimate(gaps, label, measure=measure), ~np.isnan(gaps)
         if not known.any():
             return row
-        system, baseline = (
-            float(evaluation.of(name, evaluation.measures[0])[known].mean()) for name in (self.system, self.baseline)
-        )
+        system, baseline = (float(evaluation.of(run, name)[known].mean()) for run in (self.system, self.baseline))
         return replace(row, scores=(system, baseline))
 
     def estimate(self, differences: Floats, label: str, *, measure: str = "") -> ClaimEstimate:

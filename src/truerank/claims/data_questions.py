@@ -470,7 +470,7 @@ def _with_doubtful(claim: Claim, answer: ClaimAnswer, clean: pl.DataFrame) -> Cl
     """The answer with the claim without doubtful documents: they are not errors yet, and can only leave it open."""
     if not answer.facts["flagged"]:
         return answer
-    row = claim.estimate(claim.differences(claim.scored(clean)), "without doubtful documents")
+    row = claim.of(claim.scored(clean), "without doubtful documents")
     possible = f"Without the {answer.facts['flagged']:,d} changed documents the lead would be {row.figures()}"
     turns = (row.effect == "stands") != (claim.base.effect == "stands") and row.effect != "unknown"
     possible += "." if turns or row.effect != "stands" else ": still above 0."

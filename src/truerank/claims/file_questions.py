@@ -313,7 +313,7 @@ def _where_alike(claim: Claim, answer: ClaimAnswer, files: Files) -> ClaimAnswer
     for share, least in _LEFT.items():
         unlike, alike = topics[: (few := round(share * len(topics)))], topics[few:]
         what = f"on the {len(alike):,d} topics where both return the most similar results"
-        row = claim.estimate(np.array([gaps[topic] for topic in alike]), what)
+        row = claim.of(claim.evaluation, what, frozenset(alike))
         if row.value is None or row.effect == "stands" or row.value >= least * size:
             continue
         found = f"The lead comes from {few:,d} of {len(topics):,d} topics, where the two return different results."
@@ -347,8 +347,7 @@ def _beside(claim: Claim, fault: RunFault) -> ClaimEstimate | None:
 
 def _as_deep(claim: Claim, fault: RunFault) -> ClaimEstimate:
     """The difference where both runs have as few results as the one whose lists end above the cutoff."""
-    differences = claim.differences(claim.scored(runs=ended_with(claim, fault.run)))
-    return claim.estimate(differences, f"cut to {fault.run}'s results")
+    return claim.of(claim.scored(runs=ended_with(claim, fault.run)), f"cut to {fault.run}'s results")
 
 
 def ended_with(claim: Claim, shorter: str) -> dict[str, pl.DataFrame]:

@@ -86,10 +86,7 @@ def by_people(claim: Claim, model: pl.DataFrame) -> tuple[Effect, Effect]:
     """The claim by people's grades of the pairs that a model graded: of these alone, and with its own of all others."""
     same = claim.qrels.join(model, on=KEYS, how="semi")
     filled = pl.concat([same, model.join(same, on=KEYS, how="anti").select(same.columns).cast(same.schema)])
-    first, second = (
-        claim.estimate(claim.differences(claim.scored(one)), "").effect if len(one) else "unknown"
-        for one in (same, filled)
-    )
+    first, second = (claim.of(claim.scored(one), "").effect if len(one) else "unknown" for one in (same, filled))
     return first, second
 
 

@@ -114,7 +114,7 @@ def _look(claim: Claim, grades: Grades, name: str, seed: int, cut: Cut | None) -
 
     # On the topics of the claim, some of which a repair may have left out.
     judgments = grades.qrels[name].join(claim.qrels, on="topic_id", how="semi")
-    row = claim.estimate(claim.differences(claim.scored(judgments)), f"by the judgments of {name}")
+    row = claim.of(claim.scored(judgments), f"by the judgments of {name}")
     change = f"{signed(claim.base.value or 0.0)} → {row.figures()}{claim.measured}"
     sentences = [f"By {name}'s judgments: {change}.", *coverage(grades, name)]
     if cut is not None:

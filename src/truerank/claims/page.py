@@ -119,8 +119,11 @@ def _answered(result: Check) -> list[str]:
         if len(rows) < len(conclusion.rows):
             rows = (conclusion.rows[0], *rows[1:])
         table = _row_lines(result, rows)
-        beside = [line for line in shown if len(line) <= _WIDTH and line.partition(": ")[2] not in said]
-        beside = beside[: max(0, room - len(table))]
+        beside = list[str]()
+        for line in shown:
+            wrapped = textwrap.wrap(line, _WIDTH, subsequent_indent="  ")
+            told = line.partition(": ")[2].removesuffix("; repaired") in said
+            beside += wrapped if not told and len(table) + len(beside) + len(wrapped) <= room else []
         return [*head, *([""] if len(table) + len(beside) < room else []), *table, *beside, *end]
     noted = [textwrap.wrap(text, _WIDTH, subsequent_indent="  ") for text in shown]
     return [*head, *(line for lines in noted for line in lines)][: _MOST_LINES - len(end)] + end
@@ -206,7 +209,7 @@ def _answer_table(result: Check) -> Table:
     rows = tuple(
         (
             f"{question(one.question).rule.code} {spoken(question(one.question).text, golden=result.golden)}",
-            one.found or (one.word if one.given else one.evidence),
+            one.found or _SAYS[_mark(result, one)][0],
             flags(one.consequence),
             flags(one.settles),
         )

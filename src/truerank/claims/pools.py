@@ -172,7 +172,7 @@ def _of_filtered(claim: Claim, filtered: str, facts: dict[str, Any]) -> ClaimAns
             _QUESTION, "FILTERED", evidence, "not shown", consequence, (), settles, exception=(found, consequence),
             facts=facts, found=found,
         )  # fmt: skip
-    after = claim.estimate(claim.differences(claim.scored(runs=runs)), "both filtered to judged documents")
+    after = claim.of(claim.scored(runs=runs), "both filtered to judged documents")
     effect = after.effect
     if base.effect != "stands":
         effect = "appears" if after.effect == "stands" else base.effect

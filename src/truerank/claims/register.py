@@ -24,7 +24,7 @@ _WORDS: Final = re.compile(
 )
 #: No sentence: names of questions, words of verdicts, places.
 _NO_SENTENCES: Final = frozenset(("word", "question", "folder", "effect", "facts", "decided_by", "unknown", "example"))
-#: Letters of a name from which on what it shares with another one is left out.
+#: Letters of a name that a column holds.
 _LONG: Final = 24
 
 
@@ -82,12 +82,11 @@ def _said(value: Any, say: Callable[[str], str]) -> Any:
 
 
 def shortened(names: Iterable[str]) -> dict[str, str]:
-    """Names that are not longer than a column: of long ones, what they share at the beginning becomes "…"."""
+    """Names as a column holds them: of long ones, what all begin with becomes "…" where that is enough."""
     every, cut = [*names], 0
-    if len(every) < 2 or max(map(len, every)) <= _LONG:
-        return dict(zip(every, every, strict=True))
-    for at, letters in enumerate(zip(*every, strict=False)):
+    for at, letters in enumerate(zip(*(f"{name}-" for name in every), strict=False), 1):
         if len({*letters}) > 1:
             break
-        cut = at + 1 if letters[0] in "-_./ " else cut
-    return {name: f"…{name[cut:]}" if cut and len(name) > _LONG else name for name in every}
+        cut = at if letters[0] in "-_./ " else cut
+    short = {name: f"…{name[cut:]}" if cut and len(name) > max(_LONG, cut) else name for name in every}
+    return {name: other if len(other) <= _LONG + 1 else name for name, other in short.items()}

@@ -408,7 +408,7 @@ def policies_answer(claim: Claim, measures: str) -> ClaimAnswer:
     for ties in _TIES:
         found = claim.scored(measure=" ".join(names), scoring=replace(claim.scoring, ties=ties))
         for name in found.averaged:
-            one = claim.estimate(claim.differences_by(found, name), f"by {name}", measure=name)
+            one = claim.of(found, f"by {name}", measure=name)
             every.append((one, f"{name}, ties {ties}"))
             if ties == claim.scoring.ties:
                 main.append(one)

@@ -591,7 +591,7 @@ def _condensed(claim: Claim) -> ClaimEstimate | None:
     runs = {name: run.join(claim.qrels, on=KEYS, how="semi") for name, run in claim.pair.items()}
     if not all(map(len, runs.values())):
         return None
-    return claim.estimate(claim.differences(claim.scored(runs=runs)), "judged documents only")
+    return claim.of(claim.scored(runs=runs), "judged documents only")
 
 
 def _without_rate(
