@@ -166,6 +166,7 @@ class _Outcome:
     def whole(self, word: ConclusionWord, found: str, figure: str, **rest: Any) -> ClaimConclusion:
         """A conclusion with all that does not depend on its word."""
         answers, fault = self.answers, self.fault
+        rest["means"] = tuple(part for part in rest.get("means", ()) if part not in f"{found} {figure}")
         return ClaimConclusion(
             word, found, figure,
             **{
@@ -238,12 +239,14 @@ class _Outcome:
         if not exceptions:
             return None
         (found, *says), *others = exceptions
+        rows = _conditions(self.rows, objecting)
         return self.whole(
             "HOLDS EXCEPT", found, " ".join(says) or f"As given, the lead is {_lead(self.claim, self.final)}.",
             decision=f"Prefer {self.claim.system} only if that does not matter to you.",
             means=(*(" ".join(one) for one in others), *self.also),
             settles=tuple(answer.settles for answer in objecting if answer.settles),
-            rows=_conditions(self.rows, objecting), decided_by=objecting[0].question if objecting else "chance",
+            rows=rows, caption=_caption(self.claim, rows, self.final),
+            decided_by=objecting[0].question if objecting else "chance",
             exceptions=tuple(" ".join(one) for one in exceptions),
         )  # fmt: skip
 
@@ -307,7 +310,7 @@ def _more(claim: Claim, row: ClaimEstimate, least: float | None, fault: ClaimAns
 
 def _two(value: float) -> str:
     """A planned size with two significant digits."""
-    return f"{value:.2g}" if value < 1 else f"{value:.1f}"
+    return f"{value:#.2g}" if value < 1 else f"{value:.1f}"
 
 
 def _rows(claim: Claim, change: ClaimChange | None, fault: ClaimAnswer | None) -> tuple[ClaimRow, ...]:
@@ -355,6 +358,8 @@ def _caption(claim: Claim, rows: tuple[ClaimRow, ...], final: ClaimEstimate) -> 
     """The finding as a title."""
     a, units, value = claim.system, claim.unit, final.value or 0.0
     touched = next((row for row in rows if row.role == "touched"), None)
+    if touched is not None and final.effect == "stands" != touched.estimate.effect and touched == rows[-1]:
+        return f"{a} leads as given, not {touched.name[0].lower()}{touched.name[1:]}"
     if touched is not None and touched.estimate.effect == "stands" != final.effect:
         others = f"on the other {final.topics:,d}" if "other" in rows[-1].name else "once they are repaired"
         return f"{a} leads on the {touched.name}, not {others}"

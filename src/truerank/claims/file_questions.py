@@ -254,7 +254,8 @@ def _allowed_for(
 
 
 def _counting(claim: Claim, fault: RunFault) -> RunFault:
-    """The fault, which says how what is missing counts."""
+    """The fault, which says what counts."""
+    fault = fault._replace(reason=fault.reason.replace("the measure counts", f"{claim.measure} counts"))
     zero = fault.kind == "lacking-topics" and claim.scoring.missing != "skip"
     return fault._replace(reason=f"{fault.reason[:-1]}; they count 0.") if zero else fault
 
@@ -347,7 +348,7 @@ def _beside(claim: Claim, fault: RunFault) -> ClaimEstimate | None:
 
 def _as_deep(claim: Claim, fault: RunFault) -> ClaimEstimate:
     """The difference where both runs have as few results as the one whose lists end above the cutoff."""
-    return claim.of(claim.scored(runs=ended_with(claim, fault.run)), f"cut to {fault.run}'s results")
+    return claim.of(claim.scored(runs=ended_with(claim, fault.run)), f"with both cut to {fault.run}'s results")
 
 
 def ended_with(claim: Claim, shorter: str) -> dict[str, pl.DataFrame]:

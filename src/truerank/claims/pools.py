@@ -196,7 +196,9 @@ def _traced(claim: Claim, results: JudgedResults, trace: PoolTrace, facts: dict[
         f"of {listed(trace.pooled)}, {trace.near} of them in the lower half (p = {trace.p:.1g})."
     )
     drawn = _completed(results, trace)
-    at = claim.estimate(drawn.at(None, None), f"{trace.lacking}'s own results relevant as often as their ranks suggest")
+    at = claim.estimate(
+        drawn.at(None, None), f"own results of {trace.lacking} relevant as often as their ranks suggest"
+    )
     rate = drawn.fitted(trace.lacking)
     traced = {name: value for name, value in trace._asdict().items() if name != "rows"}
     facts |= {"trace": {**traced, "pooled": list(trace.pooled)}, "rate": rate}

@@ -14,7 +14,7 @@ import polars as pl
 import scipy
 
 from truerank.arrays import Flags, Floats, Ints
-from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signed
+from truerank.claims.claim import Claim, ClaimEstimate, Effect, became, effect_of, signed
 from truerank.claims.file_questions import ended_with, first_lists, mean_shared
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.unjudged import KEYS
@@ -76,8 +76,8 @@ def chance_answer(claim: Claim) -> ClaimAnswer:
     settles, tail = "", _losses(claim) if base.effect == "stands" else ""
     if base.effect == "not shown" and least:
         target, enough = topics_for(claim, base, least)
-        settles = f"{base.topics:,d} {units} reveal a true difference of {least:.2g} four times in five; about "
-        settles += f"{enough:,d} would reveal {target:.2g}."
+        settles = f"{base.topics:,d} {units} reveal a true difference of {least:#.2g} four times in five; about "
+        settles += f"{enough:,d} would reveal {target:#.2g}."
     return ClaimAnswer(
         "chance", word, f"Of {counted(base.topics, units[:-1])} {wins}.", base.effect, sentences[base.effect], (base,),
         settles, exception=(tail,) if tail else (), plausible=bool(tail), facts={**facts, "detectable": least},
@@ -284,20 +284,17 @@ def _repeats_answer(
     word = "MORE THAN THE NOISE" if stands else "CANNOT TELL" if single else "WITHIN THE NOISE"
     most = max(apart.system.repeats, apart.baseline.repeats)
     plan = [
-        f"{count} runs on {topics:,d} {claim.unit} reveal {least:.2g}"
+        f"{count} runs on {topics:,d} {claim.unit} reveal {least:#.2g}"
         for count, topics, least in apart.detectable
         if count >= most
     ]
-    runs = "Another run of each would say the same" if stands else "Another run of each may say otherwise"
-    found = lucky[0] if lucky and row.effect == "smaller" else "" if stands else f"{runs}."
-    consequence = f"{runs}: {row.figures()}."
-    if row.effect == "smaller":
-        consequence = f"Against their other runs the lead shrinks but stays: {signed(claim.base.value or 0.0)} → "
-        consequence += f"{row.figures()}{claim.measured}."
+    found = "" if stands and not lucky else lucky[0] if lucky else f"From run to run {told[0]}."
+    says = became(claim, claim.base, row, moved=row.effect == "smaller")
+    consequence = f"Counting their other runs, {says}."
     return ClaimAnswer(
         "repeats", word, f"From run to run: {'; '.join(told)}.", row.effect, consequence, (row,),
-        "" if stands else f"Four times in five, {', '.join(plan)}.",
-        exception=(f"{runs}.", f"Counting that, chance can explain the lead: {row.figures()}."),
+        "" if stands else f"Four times in five, {', '.join((plan[0], plan[-1]))}.",
+        exception=(found, consequence),
         facts=plain(apart), remark=" ".join(remarks), found=found,
     )  # fmt: skip
 
@@ -492,7 +489,7 @@ def _policies(
             effect = "not shown" if effect == "stands" else effect
             turned = [*turned, f"{claim.measure}, {listed([one.says for one in over.lowest])}"]
         own_effect: Effect = "stands" if low > 0 else "falls" if high < 0 else "not shown"
-        label = f"{claim.measure} as {over.conventions} programs compute it"
+        label = f"in the {over.conventions} ways in which programs compute {claim.measure}"
         topics = claim.base.topics
         rows += (ClaimEstimate(label, claim.base.value, low, high, topics, own_effect, is_range=True),)
     word = "DEPENDS" if turned else "SAME SIGN" if open_ones else "DOES NOT DEPEND"
