@@ -103,22 +103,24 @@ class _Outcome:
         return _rows(self.claim, self.change, split)
 
     @property
-    def became(self) -> str:
-        """What becomes of the lead on the repaired data: "On the other 13 the lead is gone: +0.058 → −0.021"."""
-        moved = self.change is not None and self.change.moved
-        return f"{self.where}{became(self.claim, self.base, self.final, moved=moved)}."
+    def moved(self) -> bool:
+        """Whether the repairs change the difference by more than chance."""
+        return self.change is not None and self.change.moved
 
     @property
-    def where(self) -> str:
-        """On what that is so."""
-        repair = None if self.fault is None else self.fault.repair
-        if repair is None:
-            return "After all repairs "
-        if repair.where:
-            return repair.where
-        return f"On the other {self.final.topics:,d} " if repair.topics & frozenset(self.claim.answered) else (
-            "Without them " if repair.documents else "Corrected, "
-        )  # fmt: skip
+    def became(self) -> str:
+        """What becomes of the lead on the repaired data: "On the other 13 the lead is gone: +0.058 → −0.021"."""
+        return self.on(self.fault, became(self.claim, self.base, self.final, moved=self.moved))
+
+    def on(self, answer: ClaimAnswer | None, says: str) -> str:
+        """A sentence on what a repair leaves."""
+        repair = None if answer is None else answer.repair
+        where = "After all repairs" if repair is None else "Without them" if repair.documents else "Corrected"
+        if repair is not None and repair.topics & frozenset(self.claim.answered):
+            where = f"On the other {self.final.topics:,d}"
+        if repair is not None and repair.where:
+            where = repair.where
+        return f"{where}{'' if where.startswith('On ') and says.startswith('the ') else ','} {says}."
 
     @property
     def found(self) -> str:
@@ -136,23 +138,21 @@ class _Outcome:
 
     @property
     def repairs(self) -> str:
-        """What was repaired and changes little."""
-        if self.change is None or self.fault is not None:
+        """What was repaired, and what that changes."""
+        if self.change is None:
             return ""
+        if self.fault is not None:
+            return f" {self.found} {self.became}"
         before, after = signed(self.base.value or 0.0), signed(self.final.value or 0.0)
         says = "Repaired, nothing changes." if before == after else f"Repaired: {before} → {after}."
-        named = [
-            answer.found for answer in self.repairing if self.final.effect == "stands" or answer.found != self.wide
-        ]
-        return f" {' '.join((*named, says))}"
+        return f" {' '.join(answer.found for answer in self.repairing)} {says}"
 
     @property
-    def wide(self) -> str:
+    def wide(self) -> ClaimAnswer | None:
         """What touches a large part of the topics, though it does not decide."""
-        count = len(self.claim.answered)
-        touched = [answer for answer in self.repairing if answer.repair and answer.found]
-        wide = [one for one in touched if one.repair and len(one.repair.touched(self.claim)) >= LARGE * count]
-        return wide[0].found if wide else ""
+        most = LARGE * len(self.claim.answered)
+        touched = (one for one in self.repairing if one.repair and len(one.repair.touched(self.claim)) >= most)
+        return next((one for one in touched if one.found and self.fault is None), None)
 
     @property
     def scores(self) -> str:
@@ -204,22 +204,22 @@ class _Outcome:
         return self.whole("DOES NOT HOLD", self.found, figure, decision=decision, means=self.also)
 
     def not_shown(self) -> ClaimConclusion:
-        claim, final = self.claim, self.final
+        claim, final, wide = self.claim, self.final, self.wide
         if same := _same(self.repaired):
             return self.cannot(same, f"The difference is 0 on all {final.topics:,d} {claim.unit}.", settles=())
-        if self.fault is None and (few := self.repaired.too_few(self.repaired.gaps)):
-            return self.cannot(self.wide, f"{_side(claim, final)}. {capital(few)}.{self.repairs}")
         if self.base.effect == "stands":
             return self.cannot(self.found, self.became, means=(*_may(claim, final), *self.also))
+        few = self.repaired.too_few(self.repaired.gaps)
         ends = "" if final.low is None or final.high is None else f" ({signed(final.low)} to {signed(final.high)})"
-        topics, wide = counted(final.topics, claim.unit[:-1]), self.wide
-        figure = f"{_side(claim, final)}. With {topics}, chance alone can explain that{ends}.{self.repairs}"
+        topics = counted(final.topics, claim.unit[:-1])
+        says = f"{capital(few)}." if few else f"With {topics}, chance alone can explain that{ends}."
+        figure = f"{_side(claim, final)}. {says}{self.repairs}"
+        if wide is not None:
+            change = f"{signed(self.base.value or 0.0)} → {signed(final.value or 0.0)}{claim.measured}{ends}"
+            figure = self.on(wide, few or f"chance alone can explain the difference: {change}")
         hidden = [one for one in self.answers if one.plausible and one.exception and one.question not in _OF_THE_DATA]
         means = (*_may(claim, final), *self.also, *(" ".join(answer.exception) for answer in hidden))
-        if wide:
-            change = f"{signed(self.base.value or 0.0)} → {_lead(claim, final)}"
-            figure = f"On the other {topics} chance alone can explain the difference: {change}."
-        return self.cannot(wide, figure, means=means)
+        return self.cannot("" if wide is None else wide.found, figure, means=means)
 
     def appears(self) -> ClaimConclusion | None:
         """A lead that only the repair makes, or only what is missing; None where it is there as given."""
@@ -255,8 +255,7 @@ class _Outcome:
         decision = f"You can prefer {claim.system} on {claim.unit} like these."
         if unlooked := unchecked(self.answers, claim):
             decision += f" Not checked: {unlooked[0]}."
-        moved = self.change is not None and self.change.moved
-        if moved and (self.base.value or 0.0) - (final.value or 0.0) >= _LEAST:
+        if self.moved and (self.base.value or 0.0) - (final.value or 0.0) >= _LEAST:
             return self.whole("HOLDS SMALLER", self.found, self.became, decision=decision, means=self.also)
         # What a repair does is in the final difference.
         if smaller := [one for one in self.answers if one.effect == "smaller" and one.repair is None]:
@@ -277,7 +276,8 @@ _LEAST: Final = 0.0005
 
 
 def _lead(claim: Claim, row: ClaimEstimate) -> str:
-    return f"{row.figures()}{claim.measured}"
+    value, space, ends = row.figures().partition(" ")
+    return f"{value}{claim.measured}{space}{ends}"
 
 
 def _side(claim: Claim, row: ClaimEstimate) -> str:

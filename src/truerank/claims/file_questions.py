@@ -234,7 +234,7 @@ def _allowed_for(
         kinds = list(dict.fromkeys(_WITHOUT[fault.kind] for fault in touched))
         found = touched[0].reason
         which = ("that repeat another one", "copies") if touched[0].kind == "copied-topics" else ("at fault", kinds[0])
-        where = "Counted once, " if kinds == [_WITHOUT["copied-topics"]] else ""
+        where = "Counted once" if kinds == [_WITHOUT["copied-topics"]] else ""
         what = f"without the {counted(len(topics), 'topic')} {' or '.join(kinds)}"
         repair = Repair(what, topics, which=which, where=where)
         change = change_by(claim, (repair,), repair.what, given.resampling)
