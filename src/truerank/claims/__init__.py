@@ -10,12 +10,11 @@ if TYPE_CHECKING:
     from truerank.claims.checking import check
     from truerank.claims.claim import Claim, ClaimEstimate
     from truerank.claims.options import ClaimOptions, ClaimSources
-    from truerank.claims.questions import PlannedQuestion
     from truerank.claims.results import Check, ClaimAnswer, ClaimConclusion
 
 __getattr__, __dir__ = lazily(__name__, __file__)
 
 __all__ = [
     "Check", "Claim", "ClaimAnswer", "ClaimConclusion", "ClaimEstimate", "ClaimOptions", "ClaimSources",
-    "PlannedQuestion", "check",
+    "check",
 ]  # fmt: skip

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from truerank.claims.claim import Claim, ClaimChange, change_by, chosen_claim, claim_of_scores
+from truerank.claims.claim import Claim, ClaimChange, change_by, chosen_claim, claim_of
 from truerank.claims.conclusion import concluded, files_at_fault, golden_limits, no_claim
 from truerank.claims.data_questions import collection_answer, leakage_answer, versions_answer
 from truerank.claims.file_questions import files_answer
 from truerank.claims.inquiry import ClaimMaterial, Inquiry, written_settings
 from truerank.claims.model_judgments import models_answer
 from truerank.claims.pools import pools_answer
-from truerank.claims.questions import NAMES, PlannedQuestion
+from truerank.claims.questions import NAMES, Plan
 from truerank.claims.register import in_register
 from truerank.claims.results import FILES_FIRST, LEFT_OUT, NOT_GIVEN, Check, ClaimAnswer, SystemScore
 from truerank.claims.score_files import apart, missing_scores, pair_of_results, results_answer
@@ -41,18 +41,14 @@ from truerank.work.progress import Progress
 Asked = Mapping[str, Callable[[], ClaimAnswer]]
 
 
-def answered(
-    given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...], folder: Path, progress: Progress
-) -> Check:
+def answered(given: Inquiry, material: ClaimMaterial, plan: Plan, folder: Path, progress: Progress) -> Check:
     """Answers every question that can be answered, in their order and in the words of those who asked."""
     check = _answered(given, material, plan, folder, progress)
     names = (material.test, given.options.measure, *(reading.path for reading in given.readings))
     return in_register(check, (*material.runs, *material.scores), names, golden=given.unit == "questions")
 
 
-def _answered(
-    given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...], folder: Path, progress: Progress
-) -> Check:
+def _answered(given: Inquiry, material: ClaimMaterial, plan: Plan, folder: Path, progress: Progress) -> Check:
     steps = AuditSteps(folder, progress, kept=given.out is not None)
     finished = partial(_finished, given, material, written_settings(given, folder if steps.kept else Path()))
     if material.scores:
@@ -65,13 +61,13 @@ def _answered(
 
     def ask(asked: Asked) -> dict[str, ClaimAnswer]:
         answers = {}
-        for each in plan:
-            if each.answerable and each.name in asked:
-                progress.start(f"check: {each.name}")
-                answers[each.name] = asked[each.name]()
+        for name, needs in plan.items():
+            if needs == "" and name in asked:
+                progress.start(f"check: {name}")
+                answers[name] = asked[name]()
         return answers
 
-    versions = claim is not None and any(one.answerable for one in plan if one.name == "versions")
+    versions = claim is not None and plan.get("versions") == ""
     answers |= ask(_of_data(given, material, claim, steps, frozenset(material.gone if versions else ())))
     if claim is None:
         single, limits = None, tuple[str, ...]()
@@ -95,7 +91,7 @@ def _finished(  # noqa: PLR0917 - what was given comes first, then what was foun
     given: Inquiry,
     material: ClaimMaterial,
     settings: dict[str, Any],
-    plan: tuple[PlannedQuestion, ...],
+    plan: Plan,
     answers: dict[str, ClaimAnswer],
     claim: Claim | None,
     *,
@@ -104,16 +100,16 @@ def _finished(  # noqa: PLR0917 - what was given comes first, then what was foun
     limits: tuple[str, ...] = (),
 ) -> Check:
     """The check with its conclusion on what was answered."""
-    plan = tuple(replace(one, answerable=True, needs="") if one.name in answers else one for one in plan)
     check = partial(Check, settings=settings, test=material.test, readings=given.readings, single=single)
     files = answers.get("files")
     if files is not None and files.word == "FILES AT FAULT":
-        others = {one.name: ClaimAnswer(one.name, "UNKNOWN", FILES_FIRST, "unknown", "") for one in plan}
+        others = {name: ClaimAnswer(name, "UNKNOWN", FILES_FIRST, "unknown", "") for name in plan}
         every = tuple({**others, "files": files}.values())
         return check(claim=claim, base=None, answers=every, conclusion=files_at_fault(files, every))
     if change is not None and claim is not None:
         answers["chance"] = _with_repairs(answers["chance"], claim, answers, change)
-    every = tuple(answers.get(one.name) or _unanswered(one) for one in plan)
+    names = [name for name in NAMES if name in plan or name in answers]
+    every = tuple(answers.get(name) or _unanswered(name, plan[name]) for name in names)
     if claim is None:
         return check(claim=None, base=None, answers=every, conclusion=no_claim(every, single, limits))
     conclusion = concluded(claim, change, every, given.known.told())
@@ -121,30 +117,24 @@ def _finished(  # noqa: PLR0917 - what was given comes first, then what was foun
     return check(claim=claim, base=claim.base, answers=every, conclusion=conclusion, repaired=after)
 
 
-def _of_scores(
-    given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...], finished: Callable[..., Check]
-) -> Check:
+def _of_scores(given: Inquiry, material: ClaimMaterial, plan: Plan, finished: Callable[..., Check]) -> Check:
     """What scores alone can answer: chance, and the smallest difference that they could have shown."""
     names = given.sources.system, given.sources.baseline
     measure = "score" if given.table is None else given.table.measure
+    scores = Evaluation.of_scores(material.scores, given.scoring, measure)
     if len(material.scores) == 1:
         if material.repeated_scores and given.table is not None and "repeat" not in given.table.columns:
             fault = "one system with several scores of a question, and no column that says what they are"
             remedy = "name it: --columns system=COLUMN, or repeat=COLUMN"
             raise InputError(fault, remedy, where=given.table.name)
-        found = Evaluation.of_scores(material.scores, given.scoring, measure)
-        return finished(plan, {}, None, single=_mean_of(found, given))
-    claim = claim_of_scores(
-        material.scores, given.scoring, names, comparisons=given.options.comparisons,
-        confidence=given.resampling.confidence, unit=given.unit, measure=measure,
-    )  # fmt: skip
+        return finished(plan, {}, None, single=_mean_of(scores, given))
+    asked = partial(claim_of, confidence=given.resampling.confidence)
+    claim = asked(scores, names, comparisons=given.options.comparisons, unit=given.unit)
     results, files = pair_of_results(claim, given.readings), apart(claim)
     if results is not None and files is None:
         # Which split counts is a question of the two: other systems may lack it.
-        claim = claim_of_scores(
-            task_scores(results[0]), given.scoring, (claim.system, claim.baseline),
-            comparisons=claim.comparisons, confidence=given.resampling.confidence, unit="tasks",
-        )  # fmt: skip
+        scores = Evaluation.of_scores(task_scores(results[0]), given.scoring, "score")
+        claim = asked(scores, (claim.system, claim.baseline), comparisons=claim.comparisons, unit="tasks")
     if files is None:
         files = missing_scores(claim) if results is None else results_answer(claim, *results)
     answers = {} if files is None else {"files": files}
@@ -155,9 +145,6 @@ def _of_scores(
     answers["chance"] = chance_answer(repaired)
     if (repeats := repeated_scores_answer(repaired, material.repeated_scores)) is not None:
         answers["repeats"] = repeats
-        if all(one.name != "repeats" for one in plan):
-            asked = PlannedQuestion("repeats", answerable=True)
-            plan = tuple(sorted((*plan, asked), key=lambda one: NAMES.index(one.name)))
     return finished(plan, answers, claim, change=change)
 
 
@@ -200,9 +187,9 @@ def _begun(given: Inquiry, material: ClaimMaterial) -> tuple[Claim | None, Claim
     return claim, files_answer(given, material, material.qrels, claim)
 
 
-def _unanswered(planned: PlannedQuestion) -> ClaimAnswer:
-    settles = f"Give {planned.needs}." if planned.needs else "Leave out `ignore`."
-    return ClaimAnswer(planned.name, "UNKNOWN", NOT_GIVEN if planned.needs else LEFT_OUT, "unknown", "", (), settles)
+def _unanswered(name: str, needs: str | None) -> ClaimAnswer:
+    settles = f"Give {needs}." if needs else "Leave out `ignore`."
+    return ClaimAnswer(name, "UNKNOWN", NOT_GIVEN if needs else LEFT_OUT, "unknown", "", (), settles)
 
 
 def _of_data(

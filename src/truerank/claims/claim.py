@@ -324,21 +324,6 @@ def chosen_claim(
     return claim_of(found, names, runs=runs, qrels=qrels, comparisons=comparisons, confidence=confidence, unit=unit)
 
 
-def claim_of_scores(
-    scores: Mapping[str, pl.DataFrame],
-    scoring: Scoring,
-    names: tuple[str | None, str | None],
-    *,
-    comparisons: int | None,
-    confidence: float,
-    unit: Unit = "topics",
-    measure: str = "score",
-) -> Claim:
-    """The claim of a score table: higher scores are better, and questions that a system lacks are left out."""
-    found = Evaluation.of_scores(scores, scoring, measure)
-    return claim_of(found, names, comparisons=comparisons, confidence=confidence, unit=unit)
-
-
 def claim_of(
     found: Evaluation,
     names: tuple[str | None, str | None],
@@ -349,7 +334,7 @@ def claim_of(
     confidence: float,
     unit: Unit = "topics",
 ) -> Claim:
-    """The claim that scores allow: of the named systems, or of the best ones."""
+    """The claim that scores allow: of the named systems, or of the best ones; what one lacks does not count."""
     if found.aggregates[0] != "mean":
         raise OptionError("measure", f"{found.measures[0]} is not a mean over topics", "choose a measure that is")
     for option, name in zip(("system", "baseline"), names, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -58,20 +58,8 @@ class Question:
         return " and ".join(named)
 
 
-@dataclass(frozen=True)
-class PlannedQuestion:
-    """One question before anything is run.
-
-    Attributes:
-        name: of the question.
-        answerable: whether what was given answers it.
-        needs: what would have to be given; empty where it is answerable, or was left out as asked.
-    """
-
-    name: str
-    answerable: bool
-    needs: str = ""
-
+#: By question, in their order, what would have to be given: "" where it is answerable, None where it was left out.
+Plan = Mapping[str, str | None]
 
 _CLAIM: Final = ("run", "qrels")
 
@@ -148,10 +136,8 @@ def flags(text: str) -> str:
     return "".join(parts)
 
 
-def planned(
-    sources: ClaimSources, ignore: Sequence[str] = (), select: Sequence[str] = ()
-) -> tuple[PlannedQuestion, ...]:
-    """The questions in their order, each with what is run or what would have to be given."""
+def planned(sources: ClaimSources, ignore: Sequence[str] = (), select: Sequence[str] = ()) -> Plan:
+    """What can be answered with what was given."""
     codes, chosen = (tuple(map(_code, given)) for given in (ignore, select))
     for option, code in (*(("ignore", code) for code in codes), *(("select", code) for code in chosen)):
         named = [each for each in QUESTIONS if each.rule.code.startswith(code)]
@@ -159,21 +145,15 @@ def planned(
             raise OptionError(
                 option, f"no question has the code {code}", f"there are {', '.join(NAMES)} (or their codes)"
             )
-        if option == "select":
-            continue
-        if needed := [each.rule.code for each in named if each.name in _ALWAYS]:
+        if option == "ignore" and (needed := [each.rule.code for each in named if each.name in _ALWAYS]):
             raise OptionError("ignore", f"{needed[0]} cannot be left out", "the word of the conclusion rests on it")
-    plan = []
+    plan = dict[str, str | None]()
     for each in QUESTIONS:
-        if each.asked_by and not sources.has(each.asked_by):
-            continue
-        left = chosen and each.name not in _ALWAYS and not each.rule.code.startswith(chosen)
-        if left or (codes and each.rule.code.startswith(codes)):
-            plan.append(PlannedQuestion(each.name, False))
-            continue
-        lacking = each.lacking(sources)
-        plan.append(PlannedQuestion(each.name, not lacking, lacking))
-    return tuple(plan)
+        code = each.rule.code
+        if not each.asked_by or sources.has(each.asked_by):
+            left = (chosen and each.name not in _ALWAYS and not code.startswith(chosen)) or code.startswith(codes)
+            plan[each.name] = None if left else each.lacking(sources)
+    return plan
 
 
 def _code(given: str) -> str:
