@@ -16,15 +16,13 @@ from truerank.near_duplicates import Documents, Sketches, between
 from truerank.near_duplicates.shingles import CommonShingles, Numbers, starts_of
 from truerank.near_duplicates.sketches import claim
 from truerank.overlaps.kept_texts import KeptTexts, keep
-from truerank.overlaps.meaning import cosines, similar
-from truerank.overlaps.results import OVERLAPS, OverlapRules, Overlaps, SemanticState, TextPart, with_evidence
+from truerank.overlaps.results import OVERLAPS, OverlapRules, Overlaps, TextPart, with_evidence
 from truerank.overlaps.wording import HOLDERS, Common, familiar, same_letters, same_words, without_familiar
-from truerank.vectors.encoders.base import Encoder
 from truerank.work.blocks import BlockStore
 from truerank.work.jobs import Job, opened
 
 #: Of unfinished work.
-_FORMAT: Final = 4
+_FORMAT: Final = 5
 #: Texts with one shingle up to which all are compared: what is found does not depend on what else is compared.
 _CROWD: Final = 1 << 14
 #: Shingles that are compared at a time.
@@ -37,7 +35,6 @@ def compare(
     rules: OverlapRules = OverlapRules(),
     job: Job | None = None,
     *,
-    encoder: Encoder | None = None,
     holders: int = HOLDERS,
 ) -> Overlaps:
     """Finds the texts of a test side that are in a training side.
@@ -48,7 +45,6 @@ def compare(
         rules: what counts as an overlap.
         job: where unfinished work lies, what runs it, and whom it tells; by default a temporary folder and this
             process. A killed job continues if it gets the same texts and rules.
-        encoder: makes the vectors of streams; None for no semantic evidence. Kept texts have theirs or not.
         holders: texts of the test side that hold a shingle, from which on it is familiar (`overlaps.familiar`).
 
     Returns:
@@ -59,15 +55,13 @@ def compare(
     """
     with opened(job) as work:
         ours, theirs = (
-            side if isinstance(side, KeptTexts) else keep(side, rules, work.part(f"{name}-texts"), encoder)
+            side if isinstance(side, KeptTexts) else keep(side, rules, work.part(f"{name}-texts"))
             for name, side in (("test", test), ("training", training))
         )
         for side in (ours, theirs):
             if side.rules.ngram != rules.ngram:
                 fault = f"texts kept for n-grams of {side.rules.ngram} words, not of {rules.ngram}"
                 raise InputError(fault, "keep them again", where=side.folder)
-        state = semantic_state(ours, theirs)
-        dimension = ours.encoder[1] if state == "compared" and ours.encoder else 0
         identity = [_identity(side) for side in (ours, theirs)]
         claim(work.folder, {"format": _FORMAT, "rules": asdict(rules), "sides": identity, "holders": holders})
         store, crowds = BlockStore(work.folder / "pairs"), BlockStore(work.folder / "crowds")
@@ -75,46 +69,31 @@ def compare(
         for number, (left, right) in enumerate(places):
             if not store.has(number):
                 part = work.part(f"compare-{number:05d}")
-                found, crowd = _compared(left, right, rules, part, (dimension, holders))
+                found, crowd = _compared(left, right, rules, part, holders)
                 crowds.save(number, pl.DataFrame({"crowded": [crowd]}))
                 store.save(number, found)
                 shutil.rmtree(part.folder, ignore_errors=True)
         frames = [store.load(number) for number in range(len(places))]
         crowded = sum(int(crowds.load(number).item()) for number in range(len(places)))
     pairs = pl.concat([pl.DataFrame(schema=OVERLAPS), *frames])
-    return Overlaps(rules, (len(ours), len(theirs)), pairs, state, crowded, (ours.unread, theirs.unread))
+    return Overlaps(pairs, crowded)
 
 
 def _identity(side: KeptTexts) -> list[Any]:
-    parts = [[list(part.shingles.sizes), part.shingles.shingles, part.ngrams.shingles] for part in side.parts]
-    return [parts, None if side.encoder is None else side.encoder[0]]
+    return [[list(part.shingles.sizes), part.shingles.shingles, part.ngrams.shingles] for part in side.parts]
 
 
-def semantic_state(test: KeptTexts, training: KeptTexts) -> SemanticState:
-    if test.encoder is None or test.encoder != training.encoder:
-        return "not asked"
-    unread = any(0 < len(side) - side.empty <= side.unread for side in (test, training))
-    return "unknown language" if unread else "compared"
-
-
-def _compared(
-    left: TextPart, right: TextPart, rules: OverlapRules, job: Job, how: tuple[int, int]
-) -> tuple[pl.DataFrame, int]:
+def _compared(left: TextPart, right: TextPart, rules: OverlapRules, job: Job, holders: int) -> tuple[pl.DataFrame, int]:
     """The pairs of a part of each side with all evidence, by text and text; and how many shingles and n-grams are
-    crowded. `how` has the dimension of the vectors to compare, or 0, and the holders of what is familiar.
+    crowded. Shingles with so many `holders` are familiar.
     """
-    dimension, holders = how
     near = between(left.shingles, right.shingles, rules.shingles, job.part("near"), numbered=True, crowd=_CROWD)
     ngrams = between(left.ngrams, right.ngrams, rules.ngrams, job.part("ngrams"), numbered=True, crowd=_CROWD)
     every = pl.concat([each.pairs.select(pl.col("left", "right").cast(pl.Int64)) for each in (near, ngrams)]).unique()
     words = same_words(left, right, job.part("words"))
     wording = pl.concat([words, same_letters(left, right, words, rules)])
-    proposed = [_with_copies(every, right), wording.select("left", "right")]
-    if dimension:
-        proposed.append(similar(left, right, dimension, rules.threshold, job.part("meaning")))
-    pairs = pl.concat(proposed).unique().sort("left", "right")
-    cosine = cosines(pairs, left, right, dimension) if dimension else pl.lit(None, pl.Float64)
-    found = _measured(pairs, (left, right), rules, holders).with_columns(cosine=cosine)
+    pairs = pl.concat([_with_copies(every, right), wording.select("left", "right")]).unique().sort("left", "right")
+    found = _measured(pairs, (left, right), rules, holders)
     found = found.join(wording, on=["left", "right"], how="left", maintain_order="left")
     found = with_evidence(_named(found, left, right, "shown", "text"), rules)
     found = _named(found, left, right, "document_id", "id").select(OVERLAPS.keys()).cast(OVERLAPS)  # type: ignore[arg-type]

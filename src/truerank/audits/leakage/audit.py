@@ -585,10 +585,9 @@ class PreparedAudit:
             typed=not brief,
         )
         documents, tests = self.documents
-        exact = self.models.encoder if documents.encode_docs else None
         # Killed work continues with the same texts.
         work = Job(folder, open_engine(options.engine, options.workers), progress)
-        whole = partial(with_documents, tests=tests, training=self.sources, how=(documents, exact), job=work)
+        whole = partial(with_documents, tests=tests, training=self.sources, options=documents, job=work)
         if brief:
             result = summarised(checked={})
             if all(test["verdict"] == "CONTAMINATED" for test in result.summary["tests"].values()):

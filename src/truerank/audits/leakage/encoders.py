@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from truerank.audits.leakage.options import AuditOptions
 from truerank.audits.leakage.shingles import QueryProbe
+from truerank.audits.leakage.unread import read_vectors, unread
 from truerank.errors import InputError
 from truerank.options import Encoding
-from truerank.overlaps.meaning import read_vectors, unread
 from truerank.records import TopicText
 from truerank.text.normalising import normalise
 from truerank.text.words import stem

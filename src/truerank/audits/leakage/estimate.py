@@ -22,7 +22,7 @@ from truerank.audits.leakage.results import (
     TestSummary,
     VerdictWord,
 )
-from truerank.overlaps.meaning import UnreadShare
+from truerank.audits.leakage.unread import UnreadShare
 from truerank.sources import TopicSet
 from truerank.text.normalising import normalise
 from truerank.text.printable import counted, listed

@@ -25,10 +25,10 @@ from truerank.audits.leakage.options import AuditOptions, opened_labels
 from truerank.audits.leakage.proposals import topic_texts
 from truerank.audits.leakage.results import UNDECIDED, UNDECIDED_ORDER, AuditResult, opened_audit
 from truerank.audits.leakage.shingles import QueryProbe
+from truerank.audits.leakage.unread import UnreadShare, read_vectors, unread, unread_share
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.options import Encoding, Flag, Labels, command
-from truerank.overlaps.meaning import UnreadShare, read_vectors, unread, unread_share
 from truerank.records import TopicText
 from truerank.sources.columns import Roles, roles_of, texts_of
 from truerank.text.contrasts import contrast

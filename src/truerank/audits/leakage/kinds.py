@@ -75,7 +75,6 @@ class DocumentOptions(Options):
         train_docs: the documents whose ids training data holds in place of texts.
         kinds: the kinds of leak of documents to look for: pair, positive-relevant, negative-relevant, query-document,
             document-corpus; by default all.
-        encode_docs: compare documents by the encoder, too; each training document is encoded.
         sample: how many documents are planted, each changed in every way, to measure what the audit sees.
     """
 
@@ -86,7 +85,6 @@ class DocumentOptions(Options):
     train_queries: Source | None = None
     train_docs: Source | None = None
     kinds: Names = ()
-    encode_docs: bool = False
     sample: Annotated[int, Range(at_least=20, at_most=2000)] = 100
 
     def __post_init__(self) -> None:

@@ -11,9 +11,9 @@ import polars as pl
 
 from truerank.arrays import frame_schema
 from truerank.audits.leakage.calibration import Calibration
+from truerank.audits.leakage.unread import UnreadShare
 from truerank.core.result import Result
 from truerank.loading import json_file
-from truerank.overlaps.meaning import UnreadShare
 from truerank.text.printable import listed
 from truerank.text.wording import EVIDENCE, SHINGLES
 from truerank.work.artifacts import read_table, written_by

@@ -33,7 +33,6 @@ from truerank.sources.distinct import text_hashes
 from truerank.sources.examples import ExampleText
 from truerank.text.normalising import mended, normalise
 from truerank.text.wording import WordingProbe
-from truerank.vectors.encoders import Encoder
 from truerank.work.jobs import Job
 from truerank.work.kept import keep_json, kept_json
 
@@ -258,15 +257,14 @@ class DocumentLeaks:
 
 def with_documents(
     result: AuditResult, tests: Sequence[TestTexts], training: Sequence[TrainingSource],
-    how: tuple[DocumentOptions, Encoder | None], job: Job,
+    options: DocumentOptions, job: Job,
 ) -> AuditResult:  # fmt: skip
     """An audit of queries with where its leaks stand, and with the leaks of documents where training data hold some."""
-    options, encoder = how
     holds = any(source.roles != {"query"} for source in training)
     queries = query_pairs(result)
     found: dict[str, DocumentLeaks] = {}
     for place, test in enumerate(tests if holds else ()):
-        found[test.topics.name] = compare_documents(test, training, options, encoder, job.part(f"documents-{place}"))
+        found[test.topics.name] = compare_documents(test, training, options, job.part(f"documents-{place}"))
     own = {test.topics.name: queries.filter(test=test.topics.name).drop("test") for test in tests}
     answers = {test.topics.name: found[test.topics.name].answers(test.relevant or {}, own[test.topics.name])
                for test in tests if test.topics.name in found}  # fmt: skip
@@ -283,7 +281,7 @@ def with_documents(
             templates.append(apart.filter(pl.col("kind") != "pair"))
             known = DocumentEvidence(
                 test, leaks[-1], templates[-1], located.counts, one.seen, (one.documents, one.texts.present),
-                one.found.semantic, one.found.unread, one.found.crowded,
+                one.found.crowded,
             )  # fmt: skip
             kinds[name] = tuple(verdict_of(kind, known) for kind in options.wanted)
     summary = with_kinds(result.summary, kinds, pl.concat(leaks), located.counts)
@@ -308,14 +306,14 @@ def query_pairs(result: AuditResult) -> pl.DataFrame:
 
 
 def compare_documents(
-    test: TestTexts, training: Sequence[TrainingSource], options: DocumentOptions, encoder: Encoder | None, job: Job
+    test: TestTexts, training: Sequence[TrainingSource], options: DocumentOptions, job: Job
 ) -> DocumentLeaks:
     """Compares the queries and documents of a test set with the documents of training data; a killed job continues."""
-    kept = keep_sides(test, training, encoder, job)
+    kept = keep_sides(test, training, job)
     found = compare_sides(kept, job)
     texts = _texts(test, options.sample, found.documents["test_id"].unique())
     job.progress.start("sensitivity check")
-    seen = _checked(test, kept, texts, (encoder, options.sample), job)
+    seen = _checked(test, kept, texts, options.sample, job)
     theirs = _training_texts(training, {one for frame in found[:2] for one in frame["training_id"].unique()}, kept)
     queries, documents = dict(test.queries(kept.form)), {name: kept.form(text) for name, text in texts.named.items()}
     split = (
@@ -354,11 +352,9 @@ def _texts(test: TestTexts, size: int, wanted: Iterable[str]) -> _Texts:
     return _Texts(found, samples[0].texts(), samples[1].texts(), present)
 
 
-def _checked(
-    test: TestTexts, kept: KeptSides, texts: _Texts, how: tuple[Encoder | None, int], job: Job
-) -> DocumentSensitivity:
+def _checked(test: TestTexts, kept: KeptSides, texts: _Texts, sample: int, job: Job) -> DocumentSensitivity:
     """The sensitivity check, or what an interrupted run has of it."""
-    path, (encoder, sample) = job.folder / "sensitivity.json", how
+    path = job.folder / "sensitivity.json"
     if (known := kept_json(path)) is not None:
         changes, others = known
         return DocumentSensitivity(changes, others)
@@ -376,10 +372,10 @@ def _checked(
             found[place].add(str(number))
         return found
 
-    of_queries = partial(compare_plants, (kept.queries, kept.training), queries, encoder=encoder, job=job)
+    of_queries = partial(compare_plants, (kept.queries, kept.training), queries, job=job)
     of_documents = None
     if kept.documents is not None:
-        of_documents = partial(compare_plants, (kept.documents, kept.training), documents, encoder=encoder, job=job)
+        of_documents = partial(compare_plants, (kept.documents, kept.training), documents, job=job)
     sight = DocumentSight(worded, of_queries, of_documents, RULES.contained_words, kept.form)
     found = check(material, sight, sample=sample)
     keep_json(path, list(found))

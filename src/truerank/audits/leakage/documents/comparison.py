@@ -17,7 +17,6 @@ from truerank.overlaps import KeptTexts, compare, keep, kept_before
 from truerank.overlaps.kept_texts import ComparedForm, keep_without, shared_passages
 from truerank.overlaps.results import contrasting, without_parts
 from truerank.overlaps.templates import USUAL, same_templates
-from truerank.vectors.encoders import Encoder
 from truerank.work.jobs import Job
 
 _QUERIES: Final = "queries"
@@ -41,18 +40,15 @@ class KeptSides(NamedTuple):
 class ComparedTexts(NamedTuple):
     """Pairs of test queries, and of test documents, with training documents, columns as in `overlaps.OVERLAPS`.
 
-    For documents, what became of the encoder, and the texts of both sides that it could not read. `crowded` counts word
-    sequences that too many training documents have to compare all pairs.
+    `crowded` counts word sequences that too many training documents have to compare all pairs.
     """
 
     queries: pl.DataFrame
     documents: pl.DataFrame
-    semantic: str
-    unread: tuple[int, int]
     crowded: int
 
 
-def keep_sides(test: TestTexts, training: Sequence[TrainingSource], encoder: Encoder | None, job: Job) -> KeptSides:
+def keep_sides(test: TestTexts, training: Sequence[TrainingSource], job: Job) -> KeptSides:
     """Reads all texts and keeps what they are compared by; a killed job continues."""
 
     def kept(name: str, make: Callable[[Job], KeptTexts]) -> KeptTexts:
@@ -60,34 +56,34 @@ def keep_sides(test: TestTexts, training: Sequence[TrainingSource], encoder: Enc
         before = kept_before(part.folder, RULES)
         return make(part) if before is None else before
 
-    def read(name: str, stream: Iterable[tuple[str, str]], own: Encoder | None) -> KeptTexts:
-        return kept(name, partial(keep, stream, RULES, encoder=own))
+    def read(name: str, stream: Iterable[tuple[str, str]]) -> KeptTexts:
+        return kept(name, partial(keep, stream, RULES))
 
     plain = ComparedForm()
-    own = [(_QUERIES, read(_QUERIES, test.queries(plain), None), test.queries)]
+    own = [(_QUERIES, read(_QUERIES, test.queries(plain)), test.queries)]
     if test.docs is not None:
-        own.append((_DOCUMENTS, read(_DOCUMENTS, test.documents(plain), encoder), test.documents))
+        own.append((_DOCUMENTS, read(_DOCUMENTS, test.documents(plain)), test.documents))
     # What fewer texts share is told from their own words, pair by pair: see `apart`.
     passages = pl.concat([shared_passages(one) for _, one, _ in own]).filter(pl.col("documents") > USUAL)
     form = ComparedForm(tuple(passages["passage"]))
     sides = [base for _, base, _ in own]
     for place, (name, base, texts) in enumerate(own if form.passages else ()):
-        make = partial(keep_without, base, texts(str), form, encoder=encoder)
+        make = partial(keep_without, base, texts(str), form)
         sides[place] = kept(f"{name}-without-boilerplate", make)
-    theirs = read("training", distinct_documents(training, form), encoder)
+    theirs = read("training", distinct_documents(training, form))
     return KeptSides(form, passages, sides[0], sides[1] if len(sides) > 1 else None, theirs)
 
 
 def compare_sides(kept: KeptSides, job: Job) -> ComparedTexts:
     """Compares the queries and the documents of a test set with training documents."""
     inside = compare(kept.queries, kept.training, RULES, job.part("queries-inside"), holders=USUAL)
-    found = replace(inside, frame=inside.frame.clear(), crowded=0)
+    found = inside._replace(frame=inside.frame.clear(), crowded=0)
     if kept.documents is not None:
         found = compare(kept.documents, kept.training, RULES, job.part("documents-inside"), holders=USUAL)
     # What is as short is looked for as a text, not inside others.
     whole = pl.col("exact") | pl.col("wording").is_not_null() | (pl.col("test_words") >= RULES.contained_words)
     crowded = max(inside.crowded, found.crowded)
-    return ComparedTexts(_pairs(inside.frame.filter(whole)), _pairs(found.frame), found.semantic, found.unread, crowded)
+    return ComparedTexts(_pairs(inside.frame.filter(whole)), _pairs(found.frame), crowded)
 
 
 def _pairs(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -116,12 +112,11 @@ def compare_plants(
     texts: Mapping[str, str],
     plants: Iterable[tuple[str, str]],
     *,
-    encoder: Encoder | None,
     job: Job,
 ) -> pl.DataFrame:
     """Compares changed texts with the queries or documents of the test collection as training texts are compared."""
     made = dict(plants)
     with TemporaryDirectory() as folder:
         own = replace(job, folder=Path(folder))
-        found = _pairs(compare(sides[0], made.items(), RULES, own, encoder=encoder, holders=USUAL).frame)
+        found = _pairs(compare(sides[0], made.items(), RULES, own, holders=USUAL).frame)
     return apart(found, (texts, made), sides)[0]
