@@ -49,7 +49,7 @@ def test_a_run_that_knows_the_leaked_topics_moves_more_than_chance() -> None:
     assert rows["memory"].change < rows["memory"].low and rows["plain"].p_corrected > 0.05
     clean = {row.run: row.clean.mean - row.all.mean for row in result.runs if row.measure == "RR"}
     assert {name: one.change for name, one in rows.items()} == pytest.approx(clean)
-    assert rr.order.tau == pytest.approx(result.orders[0].tau)
+    assert rr.order.tau == pytest.approx(result.orders[0].tau.tau)
     assert (result.settings["resamples"], result.settings["matched_by"]) == (1000, None)
     assert json.loads(json.dumps(plain(result), allow_nan=False))["placebos"][0]["verdict"] == rr.word
     assert "moved more than chance" in repr(result) and "1,000 removals of as many topics." in repr(result)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from truerank import leakage
-from truerank.audits.leakage.unread import read_vectors, unread, unread_share
+from truerank.audits.leakage.encoders import read_vectors, unread, unread_share
 from truerank.options import Encoding
 from truerank.vectors.encoders import CachedEncoder, Encoder, open_encoder
 from truerank.vectors.search import SearchPlan, reach_floor

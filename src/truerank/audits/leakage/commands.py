@@ -28,10 +28,10 @@ def calibrate(
     judged: Labels = Labels(),
     *,
     min_precision: Annotated[float, Range(above=0, at_most=1)] = 0.9,
-    threshold_rule: Literal["lower-bound", "point", "lowest"] = "lower-bound",
+    threshold_rule: Literal["lower-bound", "lowest"] = "lower-bound",
     encoder: Annotated[str, Flag(metavar="NAME")] = "",
     audit: Annotated[str | Path | None, Flag(metavar="DIR", reads=str)] = None,
-    drawing: Literal["strata", "pairs", "topics"] = "strata",
+    drawing: Literal["pairs", "topics"] = "pairs",
     confidence: Confidence = 0.95,
     seed: Seed = 0,
 ) -> Calibration:
@@ -45,8 +45,7 @@ def calibrate(
         judged: judged pairs.
         min_precision: the precision that the threshold must reach.
         threshold_rule: lower-bound takes the lowest threshold above which the precision is at least the target with
-            this confidence; point takes the lowest from which on the estimated precision of every higher one is;
-            lowest takes the lowest whose estimate reaches it.
+            this confidence; lowest, as in the leakage paper, the lowest whose estimated precision is.
         encoder: the encoder that the similarities come from.
         audit: the audit whose pairs were sampled; its similarities sharpen the bound.
         drawing: what is drawn for the intervals; topics where pairs of a topic are alike.

@@ -22,10 +22,10 @@ from truerank.audits.leakage.kinds import check_kinds, kind_named, kinds_of
 from truerank.audits.leakage.results import AuditResult, VerdictWord, opened_audit
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
-from truerank.loading import json_file
 from truerank.measures import (
     Evaluation,
     MeanInterval,
+    OrderChanges,
     difference_interval,
     evaluate,
     lower_is_better,
@@ -36,9 +36,8 @@ from truerank.measures import (
 from truerank.measures.document_placebo import RankedDocuments, document_placebos
 from truerank.measures.placebo import Placebo, difficulty_classes, placebo_removal
 from truerank.measures.resampling import shuffle_p
-from truerank.measures.scoring import QrelSource, RunSource, named_runs
+from truerank.measures.scoring import QrelSource, RunSource
 from truerank.options import Flag, Names, Resampling, Scoring, Ties, command
-from truerank.sources.runs import stated_training
 
 
 @dataclass(frozen=True)
@@ -82,41 +81,6 @@ class RunEffect(NamedTuple):
     p_corrected: float | None
 
 
-class LeadSwap(NamedTuple):
-    """Two systems whose order changes: `better` leads on all topics by `on_all`, and trails on clean by `on_clean`."""
-
-    better: str
-    worse: str
-    on_all: float
-    on_clean: float
-
-
-class Order(NamedTuple):
-    """How one measure orders the systems on all topics and on the clean ones.
-
-    `tau` is Kendall's τ-b (None where all systems are tied); `largest_drop` is in ranks (equal means share the best
-    rank), `dropped` names the system that loses most, empty if none does.
-    """
-
-    measure: str
-    tau: float | None
-    swaps: tuple[LeadSwap, ...]
-    largest_drop: int
-    dropped: str
-
-
-class StatedTraining(NamedTuple):
-    """Training data that the metadata header of a run names, and whether the audit compared them.
-
-    `audited` is None where the audit is a list of ids, which does not say what was compared.
-    """
-
-    run: str
-    name: str
-    source: str
-    audited: bool | None
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Effect(Result, shown_in="truerank.audits.leakage.summaries"):
     """The scores of runs with and without the leaked topics.
@@ -125,21 +89,19 @@ class Effect(Result, shown_in="truerank.audits.leakage.summaries"):
         settings: test set, tie policy, confidence, permutations, resamples, seed, methods, what random topics share
             with the leaked ones.
         runs: one entry per measure and run, measures first.
-        orders: one entry per measure where there are two runs or more.
+        orders: how each measure orders the systems on all topics and on clean ones, where there are two runs or more.
         placebos: by measure, the removal of the leaked topics beside that of as many random ones.
         missing: for each run, the topics of the qrels that it lacks; they score the measure's default.
         unjudged: leaked topics without qrels; they are in no mean.
-        training: what runs say in their ir_metadata header that their systems were trained on.
         kinds: of an audit of whole examples, the removal of what each kind of leak concerns.
     """
 
     settings: dict[str, Any]
     runs: tuple[RunEffect, ...]
-    orders: tuple[Order, ...]
+    orders: tuple[OrderChanges, ...]
     placebos: tuple[Placebo, ...]
     missing: dict[str, int]
     unjudged: tuple[str, ...]
-    training: tuple[StatedTraining, ...] = ()
     kinds: tuple[KindEffect, ...] = ()
 
 
@@ -216,7 +178,13 @@ def effect(
         for i, key in enumerate(keys)
     ]
     comparable = scores.measures if len(scores.runs) > 1 and not leaked.all() else ()
-    orders = [_order(scores, measure, ~leaked) for measure in comparable]
+    orders = [
+        order_changes(
+            *({run: float(scores.of(run, measure)[part].mean()) for run in scores.runs} for part in (..., ~leaked)),
+            measure=measure, ascending=lower_is_better(measure), conditions=("all", "clean"),
+        )
+        for measure in comparable
+    ]  # fmt: skip
     return Effect(
         runs=tuple(rows),
         orders=tuple(orders),
@@ -235,7 +203,6 @@ def effect(
             "seed": seed,
         },
         placebos=random_removals(scores, leaked_ids, matched_by, resampling),
-        training=tuple(_training(run, audit)),
         kinds=tuple(
             _by_kind(
                 (audit, test_name), scores, (qrels, run), kinds=kinds, matched_by=matched_by, resampling=resampling
@@ -284,27 +251,6 @@ def _by_kind(
             counted = len(leaked.intersection(ranked.documents.to_list()))
             placebos = document_placebos(ranked, leaked, measures, matched_by=matched_by, resampling=resampling)
         yield KindEffect(one.kind, one.verdict, "topics" if of_queries else "documents", len(leaked), counted, placebos)
-
-
-def _training(runs: Any, audit: Any) -> Iterator[StatedTraining]:
-    """What the headers of runs name; a source of the audit has the same id, name or place."""
-    known: set[str] | None = None
-    if isinstance(audit, AuditResult | str | Path):
-        opened = opened_audit(audit)
-        known = {place.lower() for place in (*opened.summary["sources"], *_places(opened.folder))}
-    for name, one in named_runs(runs).items():
-        for entry in (stated_training(one) if isinstance(one, str | Path) else None) or ():
-            places = {entry.name.lower(), entry.source.lower(), entry.irds.lower(), f"irds:{entry.irds.lower()}"}
-            audited = None if known is None else bool(known & (places - {"", "irds:"}))
-            yield StatedTraining(name, entry.name, f"irds:{entry.irds}" if entry.irds else entry.source, audited)
-
-
-def _places(folder: Path | None) -> Iterator[str]:
-    """Where the training sources of an audit lie, by the manifest beside it."""
-    path = None if folder is None else folder / "manifest.json"
-    if path is not None and path.is_file():
-        inputs = json_file(path, "run the audit again").get("inputs", [])
-        yield from (one["source"] for one in inputs if one["role"] == "train")
 
 
 def spreads(scores: Evaluation) -> dict[str, float]:
@@ -392,20 +338,4 @@ def _run_effect(
         difference=difference_interval(*sides, method="welch", confidence=confidence),
         p=None if math.isnan(p) else p,
         p_corrected=None if math.isnan(p) else min(1.0, p * comparisons),
-    )
-
-
-def _order(scores: Evaluation, measure: str, clean: NDArray[np.bool_]) -> Order:
-    by_run = {run: scores.of(run, measure) for run in scores.runs}
-    changes = order_changes(
-        {run: float(values.mean()) for run, values in by_run.items()},
-        {run: float(values[clean].mean()) for run, values in by_run.items()},
-        ascending=lower_is_better(measure),
-    )
-    return Order(
-        measure=measure,
-        tau=changes.tau.tau,
-        swaps=tuple(LeadSwap(*swap) for swap in changes.swaps),
-        largest_drop=changes.drop.ranks,
-        dropped=changes.drop.system,
     )

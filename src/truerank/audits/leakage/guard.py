@@ -20,12 +20,10 @@ from truerank.arrays import frame_schema
 from truerank.audits.leakage.audit import read_tests
 from truerank.audits.leakage.clean import LeakingTexts, LeakRules, leaking_texts
 from truerank.audits.leakage.documents.clean import LeakingExamples, leaking_examples
-from truerank.audits.leakage.encoders import Models
+from truerank.audits.leakage.encoders import Models, QueryProbe, read_vectors, unread, unread_share
 from truerank.audits.leakage.options import AuditOptions, opened_labels
 from truerank.audits.leakage.proposals import topic_texts
-from truerank.audits.leakage.results import UNDECIDED, UNDECIDED_ORDER, AuditResult, opened_audit
-from truerank.audits.leakage.shingles import QueryProbe
-from truerank.audits.leakage.unread import UnreadShare, read_vectors, unread, unread_share
+from truerank.audits.leakage.results import UNDECIDED, UNDECIDED_ORDER, AuditResult, UnreadShare, opened_audit
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.options import Encoding, Flag, Labels, command

@@ -11,7 +11,6 @@ import polars as pl
 
 from truerank.arrays import frame_schema
 from truerank.audits.leakage.calibration import Calibration
-from truerank.audits.leakage.unread import UnreadShare
 from truerank.core.result import Result
 from truerank.loading import json_file
 from truerank.text.printable import listed
@@ -71,6 +70,13 @@ def standing_of(threshold: float, content: pl.Expr) -> pl.Expr:
     nothing = ~encoder & (pl.col("evidence") == "")
     names = zip((nothing, decided, leak), ("", "dismissed", "leak"), strict=True)
     return pl.coalesce(*(pl.when(by).then(pl.lit(name)) for by, name in names), pl.lit("doubt"))
+
+
+class UnreadShare(TypedDict):
+    """Of a sample of a source's first texts, how many there are, and how many an encoder cannot read, by script."""
+
+    texts: int
+    unread: dict[str, int]
 
 
 class SourceCount(TypedDict):

@@ -21,6 +21,7 @@ from truerank.core.tables import Cell, Column, Table
 from truerank.core.views import heads
 from truerank.errors import InputError
 from truerank.measures.placebo import Placebo
+from truerank.measures.report import order_table, swap_table
 
 _CHANGES: Final = heads(
     "run, measure, mean|all:.4f, mean|clean:.4f, change:+.4f, random_changes|low:+.4f, random_changes|high:+.4f, "
@@ -170,10 +171,9 @@ def calibration_lines(result: Calibration) -> list[str]:
     pairs = f"{result.counts['pairs']} labelled pairs"
     ends = ["open" if end is None else f"{end:.3f}" for end in result.interval]
     if not result.bounded:
-        meaning = "stays at or above" if result.settings["rule"] == "point" else "first reaches"
         lines = [
-            f"{result.chosen:.3f}: point estimate; the estimated precision {meaning} {wanted} ({share} interval "
-            f"of the threshold {ends[0]} to {ends[1]}, {pairs}), for {name}.",
+            f"{result.chosen:.3f}: point estimate; the estimated precision first reaches {wanted} ({pairs}), for "
+            f"{name}.",
             "At a point estimate the true precision lies below the target about as often as not; '--threshold-rule "
             "lower-bound' gives the threshold to use.",
         ]
@@ -271,11 +271,10 @@ def _corpus(result: CorpusReduction) -> Summary:
 @summarises(Effect)
 def _effect(result: Effect) -> Summary:
     """The tables, the order of systems where there are two runs or more."""
-    tables = [effect_table(result), *([order_table(result)] if result.orders else [])]
-    tables += [swap_table(result)] if any(order.swaps for order in result.orders) else []
+    tables = [effect_table(result), *map(order_table, result.orders)]
+    tables += [swap_table(order) for order in result.orders if order.swaps or order.overtakings]
     tables += placebo_tables(result.placebos, result.settings["matched_by"])
     tables += kind_tables(result.kinds, result.settings["matched_by"])
-    tables += [training_table(result)] if result.training else []
     return Summary(tuple(tables), plain(result))
 
 
@@ -299,35 +298,6 @@ def effect_table(result: Effect) -> Table:
             f"Ties: {_TIES[result.settings['ties']]}. Missing topics score the measure's default.",
             "Leaked topics may be easier for other reasons than the leak.",
         ),
-    )
-
-
-def training_table(result: Effect) -> Table:
-    """What the runs say that their systems were trained on."""
-    words = {True: "yes", False: "no", None: "unknown"}
-    return Table(
-        title="Training data that the runs name in their metadata.",
-        columns=heads("run, training_data, source, compared_by_the_audit"),
-        rows=tuple((one.run, one.name, one.source, words[one.audited]) for one in result.training),
-        notes=("What a run does not name may have been used all the same.",),
-    )
-
-
-def order_table(result: Effect) -> Table:
-    """How the order of the systems changes without the leaked topics."""
-    return Table(
-        title="Order of the systems without the leaked topics.",
-        columns=heads("measure, Kendall's τ-b=tau:.3f, swaps:,d, largest_drop_in_rank:,d, of"),
-        rows=tuple((o.measure, o.tau, len(o.swaps), o.largest_drop, o.dropped) for o in result.orders),
-    )
-
-
-def swap_table(result: Effect) -> Table:
-    """Every pair of systems that changes places."""
-    return Table(
-        title="Pairs of systems that change places without the leaked topics.",
-        columns=heads("measure, better_on_all, worse_on_all, difference_on_all:+.4f, difference_on_clean:+.4f"),
-        rows=tuple((o.measure, *swap) for o in result.orders for swap in o.swaps),
     )
 
 
