@@ -1,15 +1,19 @@
-"""Act: the training source without the queries that leak."""
+"""Act: the training source without the queries, or the examples, that leak."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import IO, Final, Literal, NamedTuple
+from typing import IO, Any, Final, Literal, NamedTuple
 
-from truerank.audits.leakage.filters import BREAKS, Record, SourceForm, Target, form_of, rewrite, written
-from truerank.audits.leakage.kinds import check_kinds
+import polars as pl
+
+from truerank.audits.leakage.documents.texts import TrainingSource
+from truerank.audits.leakage.filters import BREAKS, Record, SourceForm, Target, copy, form_of, rewrite, written
+from truerank.audits.leakage.kinds import DEFAULT_KINDS, DocumentOptions, check_kinds, leaks_of
 from truerank.audits.leakage.options import opened_labels
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import AuditResult, opened_audit
@@ -19,8 +23,9 @@ from truerank.judging.labels import Judgments
 from truerank.judging.ratings import label_inputs
 from truerank.options import Labels, Names, Options
 from truerank.records import Input
-from truerank.sources import QuerySource, SourceSpec, open_queries, parse
+from truerank.sources import SourceSpec, open_examples, open_queries, parse
 from truerank.sources.compressed import checked_file
+from truerank.sources.examples import ExampleTexts
 from truerank.sources.inputs import shown_source
 from truerank.sources.rows import rows
 from truerank.text.normalising import mended, normalise
@@ -39,7 +44,7 @@ JUDGED: Final = "judged no leak"
 BELOW: Final = "listed for calibration"
 NOT_JUDGED: Final = "judged by nobody"
 RELATED: Final = "different in what decides"
-_REMOVED: Final = ("query_id", "text", "test", "topic_id", "field", "similarity", "type", "why", "line")
+_OF_QUERIES: Final = ("query_id", "text", "test", "topic_id", "field", "similarity", "type", "why", "line")
 
 
 class LeakPair(NamedTuple):
@@ -129,50 +134,153 @@ class LeakRules(Options):
         check_kinds(self.kinds)
 
 
+#: What makes a leak one of its own.
+_OF_LEAK: Final = ("kind", "topic_id", "doc_id", "role", "training_text", "training_document")
+_OF_EXAMPLES: Final = ("example_id", "kinds", "topics", "documents", "line")
+
+
+class LeakReason(NamedTuple):
+    """Why an example goes: the kinds of leak, and the topics and documents that leak."""
+
+    kinds: frozenset[str]
+    topics: frozenset[str]
+    documents: frozenset[str]
+
+
+@dataclass(frozen=True)
+class LeakingExamples:
+    """The texts by which an example goes: by role and normalised text, and by those of a query and a positive."""
+
+    by_text: Mapping[tuple[str, str], LeakReason]
+    by_pair: Mapping[tuple[str, str], LeakReason]
+
+    @classmethod
+    def of(cls, leaks: pl.DataFrame, queries: Mapping[str, Sequence[LeakPair]]) -> LeakingExamples:
+        """The texts of leaks of documents, columns as in `LEAKS`, and queries that leak."""
+        single: defaultdict[tuple[str, str], list[tuple[str, str, str]]] = defaultdict(list)
+        pairs: defaultdict[tuple[str, str], list[tuple[str, str, str]]] = defaultdict(list)
+        columns = ("kind", "topic_id", "doc_id", "role", "training_text", "training_document")
+        for kind, topic, doc, role, text, answer in leaks.select(columns).iter_rows():
+            reason = (kind, topic or "", doc or "")
+            if kind == "pair":
+                pairs[normalise(text), normalise(answer)].append(reason)
+            else:
+                single[role, normalise(text)].append(reason)
+        for text, reasons in queries.items():
+            single["query", text] += [("query-query", reason.topic_id, "") for reason in reasons]
+        return cls(_joined(single), _joined(pairs))
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """The topics that leak."""
+        every = (*self.by_text.values(), *self.by_pair.values())
+        return frozenset[str]().union(*(reason.topics for reason in every))
+
+    def reasons(self, keys: Set[tuple[str, str]]) -> list[LeakReason]:
+        """Why an example goes, from the roles and normalised texts that it holds; nothing where it stays."""
+        queries = [text for role, text in keys if role == "query"]
+        positives = [text for role, text in keys if role == "positive"]
+        found = [self.by_text[key] for key in sorted(keys & self.by_text.keys())]
+        return found + [self.by_pair[pair] for pair in product(queries, positives) if pair in self.by_pair]
+
+
 def clean_train(
     train: str | Path, audit: AuditResult | str | Path, out: str | Path, rules: LeakRules, judged: Labels
 ) -> TrainCleaning:
-    """Writes a training source again without the queries that leak a test topic.
+    """Writes a training source again without the queries, or the examples, that leak.
 
-    A query is its normalised text, so every duplicate goes too, and of training triples every row of the query. The
-    source is streamed: memory does not grow with it. Beside the output stand `OUT.removed.tsv` (each text that leaks)
-    and `OUT.manifest.json`; the output appears last and whole, or not at all.
+    A query is its normalised text, so every duplicate goes too, and of training triples every row of the query. An
+    example with a query and a positive that leak together goes only for the kind "pair" where no other kind counts.
+    Queries are streamed: memory does not grow with them. Beside the output stand `OUT.removed.tsv` (each text or
+    example that leaks) and `OUT.manifest.json`; the output appears last and whole, or not at all.
 
     Args:
         train: the source, as in the audit; lines of TSV, CSV and JSONL keep their bytes, Parquet its columns, and
-            other sources become `id TAB text`.
+            other sources of queries become `id TAB text`.
     """
-    out, spec = Path(out), parse(str(train))
+    spec = parse(str(train))
+    if rules.match == "text" and _holds_examples(spec, audit, rules):
+        return _without_examples(spec, audit, Path(out), rules, judged)
+    return _without_queries(spec, audit, Path(out), rules, judged)
+
+
+def _holds_examples(spec: SourceSpec, audit: AuditResult | str | Path, rules: LeakRules) -> bool:
+    """Whether a source was read as examples, or would be."""
+    sources = opened_audit(audit).summary["sources"]
+    if spec.name in sources:
+        return "roles" in sources[spec.name]
+    return TrainingSource.of(spec.name, spec, DocumentOptions(), strict=rules.strict).roles != {"query"}
+
+
+class _Sweep(NamedTuple):
+    """What was read, left out and removed of a source; `texts` are the leaking ones that it holds."""
+
+    read: int
+    removed: int
+    texts: Collection[str]
+    skipped: int = 0
+    empty: int = 0
+
+
+def _rewritten(
+    spec: SourceSpec,
+    out: Path,
+    sweep: Callable[[Target, IO[bytes]], _Sweep],
+    about: tuple[LeakRules, Labels, Input, str | None],
+) -> _Sweep:
+    """Writes the cleaned file, the list of what is removed, and the manifest."""
+    rules, judged, audit, fingerprint = about
+    removed_file = _beside(out, "removed.tsv")
+    given = {"remove": "train", "rules": rules, "votes": judged.votes}
+    with started("leakage clean", label_inputs(judged), given, out, file=True) as job:
+        with written(out) as target, written(removed_file) as listed, listed.open() as stream:
+            swept = sweep(target, stream)
+        job.note(out.name)
+        job.note(removed_file.name)
+        job.read(Input(spec.name, shown_source(spec), "train", swept.read, fingerprint), audit)
+        job.skipped = {"skipped": swept.skipped, "empty": swept.empty}
+    return swept
+
+
+def _beside(out: Path, ending: str) -> Path:
+    return out.with_name(f"{out.name}.{ending}")
+
+
+def _hash_of(fingerprint: str, form: SourceForm) -> str | None:
+    """The hash of a file, which its fingerprint begins with."""
+    return fingerprint.removeprefix("sha256:").partition(";")[0] if form.path else None
+
+
+def _without_queries(
+    spec: SourceSpec, audit: AuditResult | str | Path, out: Path, rules: LeakRules, judged: Labels
+) -> TrainCleaning:
     form = form_of(spec, out)
     source = open_queries(spec, strict=rules.strict)
     leaks = leaking_texts(audit, opened_labels(judged), rules)
-    removed_file = out.with_name(f"{out.name}.removed.tsv")
-    given = {"remove": "train", "rules": rules, "votes": judged.votes}
-    with started("leakage clean", label_inputs(judged), given, out, file=True) as job:
-        with written(out) as target, written(removed_file) as listed:
-            swept = _swept(source, form, (target, listed), leaks, rules.strict)
-        job.note(out.name)
-        job.note(removed_file.name)
-        fingerprint = source.fingerprint.removeprefix("sha256:").partition(";")[0] if form.path else None
-        job.read(Input(spec.name, shown_source(spec), "train", swept.read, fingerprint), leaks.source)
-        job.skipped = {"skipped": swept.skipped, "empty": swept.empty}
+
+    def sweep(target: Target, listed: IO[bytes]) -> _Sweep:
+        listed.write(("\t".join(_OF_QUERIES) + "\n").encode())
+        sieve = _Sieve(leaks.by_key, listed)
+        removed, skipped = rewrite(source, form, target, sieve, strict=rules.strict)
+        if not sieve.read:
+            raise InputError("no queries in it", "give a source that holds some", where=spec.location)
+        return _Sweep(sieve.read, removed, sieve.seen, skipped, sieve.empty)
+
+    swept = _rewritten(spec, out, sweep, (rules, judged, leaks.source, _hash_of(source.fingerprint, form)))
     topics = defaultdict[str, set[str]](set)
-    for leak in (leak for key in swept.queries for leak in leaks.by_key[key]):
+    for leak in (leak for key in swept.texts for leak in leaks.by_key[key]):
         topics[leak.test].add(leak.topic_id)
+    missed = [leaks.by_key[key] for key in leaks.by_key if key not in swept.texts]
     return TrainCleaning(
         out=out,
-        removed_file=removed_file,
-        manifest_file=out.with_name(f"{out.name}.manifest.json"),
+        removed_file=_beside(out, "removed.tsv"),
+        manifest_file=_beside(out, "manifest.json"),
         read=swept.read,
         kept=swept.read - swept.removed,
         removed=swept.removed,
-        removed_queries=len(swept.queries),
+        removed_queries=len(swept.texts),
         topics={test or "(labels)": len(topics[test]) for test in sorted(topics)},
-        not_found=sum(
-            any(leak.source in ("", spec.name) for leak in leaks.by_key[key])
-            for key in leaks.by_key
-            if key not in swept.queries
-        ),
+        not_found=sum(any(leak.source in ("", spec.name) for leak in each) for each in missed),
         threshold=leaks.threshold,
         basis=rules.basis,
         judged=leaks.judged,
@@ -181,29 +289,77 @@ def clean_train(
     )
 
 
-class _Sweep(NamedTuple):
-    """What was read, left out and found in a source; `queries` are the leaking texts."""
+def _without_examples(
+    spec: SourceSpec, audit: AuditResult | str | Path, out: Path, rules: LeakRules, judged: Labels
+) -> TrainCleaning:
+    opened, judgments = opened_audit(audit), opened_labels(judged)
+    leaking, left = leaking_examples(opened, judgments, rules, spec.name)
+    form = form_of(spec, out)
+    if form.path is None or form.format not in ("jsonl", "csv", "tsv", "parquet"):
+        raise InputError(
+            "only files of records can be cleaned", "save it as JSONL or Parquet first", where=spec.location
+        )
+    about: Mapping[str, Any] = opened.summary["sources"].get(spec.name, {})
+    named = about["roles"] if about.get("given") else None
+    by_id = ExampleTexts(about.get("train_queries"), about.get("train_docs"))
+    source = open_examples(spec, roles=named and named.replace(", ", ","), texts=by_id, strict=rules.strict)
 
-    read: int
-    empty: int
-    skipped: int
-    removed: int
-    queries: frozenset[str]
+    def sweep(target: Target, listed: IO[bytes]) -> _Sweep:
+        listed.write(("\t".join(_OF_EXAMPLES) + "\n").encode())
+        dropped, read, seen = [], 0, set[str]()
+        for line, example_id, texts, _ in source.records():
+            read += 1
+            keys = {(role, normalise(text)) for role, text in texts}
+            if reasons := leaking.reasons(keys):
+                dropped.append(line)
+                seen.update(text for _, text in keys & leaking.by_text.keys())
+                cells = [";".join(sorted(set().union(*part))) for part in zip(*reasons, strict=True)]
+                row = "\t".join(cell.translate(BREAKS) for cell in (example_id, *cells, str(line)))
+                listed.write(f"{row}\n".encode())
+        copy(form, target, dropped)
+        return _Sweep(read, len(dropped), seen)
+
+    swept = _rewritten(spec, out, sweep, (rules, judged, audit_input(opened), _hash_of(source.fingerprint, form)))
+    return TrainCleaning(
+        out=out,
+        removed_file=_beside(out, "removed.tsv"),
+        manifest_file=_beside(out, "manifest.json"),
+        read=swept.read,
+        kept=swept.read - swept.removed,
+        removed=swept.removed,
+        removed_queries=len(swept.texts),
+        topics={" ".join(opened.summary["tests"]): len(leaking.topics)},
+        not_found=len({text for _, text in leaking.by_text}.difference(swept.texts)),
+        threshold=None,
+        basis=rules.basis,
+        judged=0 if judgments is None else len(judgments.pairs),
+        warnings=tuple(_changed(spec, source.fingerprint, opened, "examples")),
+        left=left,
+        of_examples=True,
+    )
 
 
-def _swept(
-    source: QuerySource, form: SourceForm, targets: tuple[Target, Target], leaks: LeakingTexts, strict: bool
-) -> _Sweep:
-    """Copies a source without what leaks, and lists what it leaves out."""
-    target, listed = targets
-    with listed.open() as stream:
-        stream.write(("\t".join(_REMOVED) + "\n").encode())
-        seen: set[str] = set()
-        sieve = _Sieve(leaks.by_key, stream, seen)
-        removed, skipped = rewrite(source, form, target, sieve, strict=strict)
-    if not sieve.read:
-        raise InputError("no queries in it", "give a source that holds some", where=source.spec.location)
-    return _Sweep(sieve.read, sieve.empty, skipped, removed, frozenset(seen))
+def leaking_examples(
+    found: AuditResult, judgments: Judgments | None, rules: LeakRules, source: str | None = None
+) -> tuple[LeakingExamples, Mapping[str, int]]:
+    """The texts by which examples go, and how many texts the audit lists that stay, by the reason."""
+    kinds = set(rules.kinds or DEFAULT_KINDS)
+    every, leaks = leaks_of(found, judgments, rules.basis, kinds - {"query-query"})
+    if source is not None:
+        every, leaks = every.filter(source=source), leaks.filter(source=source)
+    queries = leaking_texts(found, judgments, rules) if "query-query" in kinds else None
+    stay = every.join(leaks, on=_OF_LEAK, how="anti", nulls_equal=True)
+    left = Counter({} if queries is None else queries.left)
+    if stay.height:
+        left[NOT_JUDGED if rules.basis == "labels-only" else JUDGED] += stay["training_text"].n_unique()
+    return LeakingExamples.of(leaks, {} if queries is None else queries.by_key), dict(left)
+
+
+def _joined(found: dict[tuple[str, str], list[tuple[str, str, str]]]) -> dict[tuple[str, str], LeakReason]:
+    return {
+        key: LeakReason(*(frozenset(filter(None, part)) for part in zip(*reasons, strict=True)))
+        for key, reasons in found.items()
+    }
 
 
 def open_audit(candidates: AuditResult | str | Path, kinds: Sequence[str] = ()) -> AuditResult:
@@ -319,7 +475,7 @@ def _removed_before(path: AuditResult | str | Path) -> LeakingTexts:
     for row in rows(path, "tsv"):
         if not {"query_id", "topic_id", "why"} <= set(row.values):
             raise InputError("no list of removed queries", "give a .removed.tsv", where=path, line=row.line)
-        values = {name: row.values.get(name, "") for name in _REMOVED}
+        values = {name: row.values.get(name, "") for name in _OF_QUERIES}
         key = normalise(values["query_id"])
         try:
             similarity = float(values["similarity"]) if values["similarity"] else None
@@ -332,11 +488,11 @@ def _removed_before(path: AuditResult | str | Path) -> LeakingTexts:
 
 
 class _Sieve:
-    """Says of each text of a column whether it leaks, counts, and lists what it removes; `found` is shared by all."""
+    """Says of each query whether it leaks, counts, and lists what it removes."""
 
-    def __init__(self, leaks: Mapping[str, Sequence[LeakPair]], listed: IO[bytes], found: set[str]) -> None:
+    def __init__(self, leaks: Mapping[str, Sequence[LeakPair]], listed: IO[bytes]) -> None:
         self.read = self.empty = 0
-        self.found = found
+        self.seen: set[str] = set()
         self._leaks = leaks
         self._listed = listed
 
@@ -349,7 +505,7 @@ class _Sieve:
         leaks = self._leaks.get(key)
         if leaks is None:
             return False
-        self.found.add(key)
+        self.seen.add(key)
         leak = leaks[0]
         similarity = "" if leak.similarity is None else f"{leak.similarity:.6f}"
         line = str(record.line) if record.line else ""
@@ -365,19 +521,22 @@ def _warnings(spec: SourceSpec, fingerprint: str, leaks: LeakingTexts, swept: _S
         yield f"{swept.skipped:,d} records hold no readable query; they were kept unseen."
     if leaks.audit is None:
         return
-    summary, name = leaks.audit.summary, spec.name
-    known = summary["sources"]
-    if name not in known:
-        yield (
-            f"The audit did not read {name} (it read {', '.join(summary['sources'])}): "
-            "only queries that leak from those sources were looked for."
-        )
-    elif known[name].get("fingerprint") not in (None, fingerprint):
-        yield f"{name} has changed since the audit: queries that are new in it were not audited."
-    lost = sum(
-        any(leak.source == name for leak in leaks.by_key[key]) for key in leaks.by_key if key not in swept.queries
-    )
+    yield from _changed(spec, fingerprint, leaks.audit, "queries")
+    name = spec.name
+    lost = sum(any(leak.source == name for leak in leaks.by_key[key]) for key in leaks.by_key if key not in swept.texts)
     if lost:
         yield f"{lost:,d} leaking queries that the audit found in {name} are not in it."
-    if summary["mode"] != "exhaustive":
-        yield f"The audit ran in {summary['mode']} mode and may have missed leaking queries."
+    if (mode := leaks.audit.summary["mode"]) != "exhaustive":
+        yield f"The audit ran in {mode} mode and may have missed leaking queries."
+
+
+def _changed(spec: SourceSpec, fingerprint: str, audit: AuditResult, noun: str) -> Iterator[str]:
+    """That a source is not the one that was audited."""
+    sources = audit.summary["sources"]
+    if spec.name not in sources:
+        yield (
+            f"The audit did not read {spec.name} (it read {', '.join(sources)}): only {noun} that leak from those "
+            "sources were looked for."
+        )
+    elif sources[spec.name].get("fingerprint") not in (None, fingerprint):
+        yield f"{spec.name} has changed since the audit: {noun} that are new in it were not audited."

@@ -18,8 +18,7 @@ import polars as pl
 
 from truerank.arrays import frame_schema
 from truerank.audits.leakage.audit import read_tests
-from truerank.audits.leakage.clean import LeakingTexts, LeakRules, leaking_texts
-from truerank.audits.leakage.documents.clean import LeakingExamples, leaking_examples
+from truerank.audits.leakage.clean import LeakingExamples, LeakingTexts, LeakRules, leaking_examples, leaking_texts
 from truerank.audits.leakage.encoders import Models, QueryProbe, read_vectors, unread, unread_share
 from truerank.audits.leakage.options import AuditOptions, opened_labels
 from truerank.audits.leakage.proposals import topic_texts

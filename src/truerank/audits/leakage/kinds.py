@@ -231,23 +231,18 @@ def leaks_of(
     judgments: Judgments | None,
     basis: str,
     kinds: Collection[str],
-    test: str | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The leaks of an audit of some kinds, columns as in `LEAKS`: all, and those that count by what people said, with
-    a column `judged`, true where a label says so.
+    """The leaks of an audit of some kinds, columns as in `LEAKS`: all, and those that count by what people said.
 
     A pair of query and answer is not a leak where either half of it was judged none.
     """
     if basis == "labels-only" and judgments is None:
         raise OptionError("basis", "labels-only needs labels", "give `labels`, or choose another")
     leaks = audit.leaks.filter(pl.col("kind").is_in(list(kinds)))
-    leaks = leaks if test is None else leaks.filter(test=test)
     columns = ("kind", "test", "topic_id", "doc_id", "training_text", "training_document", "example_id")
     said = [_said(row, judgments) for row in leaks.select(columns).iter_rows()]
     counts = (True,) if basis == "labels-only" else (True, None)
-    kept = pl.Series([one in counts for one in said], dtype=pl.Boolean)
-    judged = leaks.with_columns(judged=pl.Series(said, dtype=pl.Boolean).fill_null(value=False))
-    return leaks, judged.filter(kept)
+    return leaks, leaks.filter(pl.Series([one in counts for one in said], dtype=pl.Boolean))
 
 
 def _said(row: tuple[str, ...], judgments: Judgments | None) -> bool | None:

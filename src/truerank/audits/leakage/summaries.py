@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
 from truerank.audits.leakage.calibration import Calibration
 from truerank.audits.leakage.clean import BASES, TrainCleaning, what_stays
-from truerank.audits.leakage.documents.clean import CorpusReduction
 from truerank.audits.leakage.effect import Effect, KindEffect
 from truerank.audits.leakage.estimate import not_asked
 from truerank.audits.leakage.guard import GuardReport
@@ -34,29 +33,20 @@ _VERDICTS: Final = (
 )
 
 
-def placebo_tables(
-    placebos: Sequence[Placebo], matched_by: str | None, removed: Literal["topics", "documents"] = "topics"
-) -> Iterator[Table]:
-    """How far scores move without the leaked topics or documents, beside random removals, and the verdicts."""
+def placebo_tables(placebos: Sequence[Placebo], matched_by: str | None) -> Iterator[Table]:
+    """How far scores move without the leaked topics, beside random removals, and the verdicts."""
     if rows := tuple(row for one in placebos for row in _changes(one)):
-        title = f"Change of the means without the leaked {removed}, and without as many random {removed}."
+        title = "Change of the means without the leaked topics, and without as many random topics."
         yield Table(title=title, columns=_CHANGES, rows=rows)
     if placebos:
         draws = max(one.draws for one in placebos)
         yield Table(
-            title=f"Did scores move more than chance without the leaked {removed}?"
-            if removed == "documents"
-            else "Did the clean topics' scores move more than chance?",
+            title="Did the clean topics' scores move more than chance?",
             columns=_VERDICTS,
             rows=tuple(_verdict(one) for one in placebos),
             notes=(
-                *(f"{one.measure}: {one.what}. {one.reason}" for one in placebos if removed == "documents"),
-                *(f"{one.measure}: {one.reason}" for one in placebos if removed == "topics"),
-                *(
-                    _documents(draws, matched_by)
-                    if removed == "documents"
-                    else [f"Random: {draws:,d} removals of as many topics{_topics_matched(matched_by)}."]
-                ),
+                *(f"{one.measure}: {one.reason}" for one in placebos),
+                f"Random: {draws:,d} removals of as many topics{_topics_matched(matched_by)}.",
                 f"Intervals of {placebos[0].confidence:.0%}.",
                 *_explained(placebos[0]),
             ),
@@ -149,10 +139,6 @@ _TIES: Final[dict[str, str]] = {
     "ascending": "score, then document id ascending",
     "rank": "the rank column of the run",
 }
-_DOCUMENT_BASES: Final[dict[str, str]] = {
-    "labels-first": "what was judged follows the judgment, the rest the audit",
-    "labels-only": "only what was judged a leak",
-}
 
 
 @summarises(Calibration)
@@ -235,37 +221,6 @@ def _reduction(result: TestReduction) -> Summary:
         ),
     )
     return Summary((table, *placebo_tables(result.placebos, result.matched_by)), plain(result))
-
-
-@summarises(CorpusReduction)
-def _corpus(result: CorpusReduction) -> Summary:
-    lines: list[tuple[str, int]] = [
-        ("documents read", result.read),
-        ("documents removed", result.removed),
-        *((kind_named(kind).phrase, count) for kind, count in result.kinds.items()),
-        ("documents kept", result.kept),
-        ("leaking documents that the corpus does not hold", result.not_found),
-        *([("documents that stay since they were judged not to leak", result.cleared)] if result.judged else []),
-    ]
-    if (left := result.judgments) is not None:
-        lines += [
-            ("judgments read", left.read),
-            ("judgments of removed documents", left.of_documents),
-            ("other judgments of topics without a relevant document", left.of_topics),
-            ("judgments kept", left.read - left.of_documents - left.of_topics),
-            ("topics with a relevant document before", left.topics),
-            ("topics that lose each relevant document", len(left.lost)),
-        ]
-    rule = "every document of these kinds of leak"
-    if result.judged:
-        rule = f"{_DOCUMENT_BASES[result.basis]} ({result.judged:,d} judged pairs)"
-    table = Table(
-        title=f"{result.out.name}: the corpus of {result.test} without the documents that leak.",
-        columns=heads("what, number:,d"),
-        rows=tuple(lines),
-        notes=(f"Removed: {rule}.", *result.warnings),
-    )
-    return Summary((table, *placebo_tables(result.placebos, result.matched_by, "documents")), plain(result, "ids"))
 
 
 @summarises(Effect)
