@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from truerank.errors import InputError
-from truerank.overlaps import OverlapRules, compare, keep, kept_texts, open_kept
+from truerank.overlaps import OverlapRules, compare, keep, kept_before, kept_texts
 from truerank.overlaps.results import without_parts
 from truerank.work.engines import LocalEngine
 from truerank.work.jobs import Job
@@ -148,21 +147,15 @@ def test_kept_texts_parts_and_processes_give_the_same_bytes(tmp_path: Path, monk
     test, training = _planted(3)
     once = compare(test, training).frame
     kept = keep(training, OverlapRules(), Job(tmp_path / "training"))
-    assert compare(test, open_kept(kept.folder), job=Job(tmp_path / "work")).frame.equals(once)
+    again = kept_before(kept.folder, OverlapRules())
+    assert again is not None and kept_before(kept.folder, OverlapRules(ngram=8)) is None
+    assert compare(test, again, job=Job(tmp_path / "work")).frame.equals(once)
     assert compare(iter(test), iter(training), job=Job(tmp_path / "two", LocalEngine(2))).frame.equals(once)
     monkeypatch.setattr("truerank.overlaps.kept_texts.PART", 120)
     parts = keep(training, OverlapRules(), Job(tmp_path / "parts"))
     assert len(parts.parts) == 3
     pieces = compare(test, parts).frame
     assert pieces.sort(pieces.columns).equals(once.sort(once.columns))
-
-
-def test_kept_texts_of_other_ngrams_are_refused(tmp_path: Path) -> None:
-    kept = keep(_texts(1, 3), OverlapRules(), Job(tmp_path))
-    with pytest.raises(InputError, match="n-grams of 13 words, not of 8"):
-        open_kept(kept.folder, OverlapRules(ngram=8))
-    with pytest.raises(InputError, match="n-grams of 13 words, not of 8"):
-        compare(kept, _texts(2, 3), OverlapRules(ngram=8))
 
 
 def test_crowds_are_counted_where_no_pair_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,8 +188,3 @@ def test_texts_without_words_are_compared_as_texts_only() -> None:
     assert compare([], []).frame.is_empty()
     found = compare([("a", ""), ("b", "?!"), ("c", "…")], [("1", ""), ("2", "?!")]).frame
     assert found.select("test_id", "training_id").rows() == [("b", "2")]
-
-
-def test_a_folder_without_kept_texts_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no texts are kept"):
-        open_kept(tmp_path)

@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from truerank.arrays import Hashes, among
-from truerank.errors import InputError
 from truerank.near_duplicates import Documents, Sketches, between
 from truerank.near_duplicates.shingles import CommonShingles, Numbers, starts_of
 from truerank.near_duplicates.sketches import claim
@@ -51,17 +50,13 @@ def compare(
         The pairs. Memory grows with the pairs and with a million texts of each side, not with the sides.
 
     Raises:
-        InputError: kept texts for other n-grams, a folder with other work, or a worker died.
+        InputError: a folder with other work, or a worker died.
     """
     with opened(job) as work:
         ours, theirs = (
             side if isinstance(side, KeptTexts) else keep(side, rules, work.part(f"{name}-texts"))
             for name, side in (("test", test), ("training", training))
         )
-        for side in (ours, theirs):
-            if side.rules.ngram != rules.ngram:
-                fault = f"texts kept for n-grams of {side.rules.ngram} words, not of {rules.ngram}"
-                raise InputError(fault, "keep them again", where=side.folder)
         identity = [_identity(side) for side in (ours, theirs)]
         claim(work.folder, {"format": _FORMAT, "rules": asdict(rules), "sides": identity, "holders": holders})
         store, crowds = BlockStore(work.folder / "pairs"), BlockStore(work.folder / "crowds")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import unicodedata
@@ -100,9 +101,6 @@ def keep(texts: Documents, rules: OverlapRules, job: Job) -> KeptTexts:
 
     Returns:
         The texts, which `compare` takes in place of a stream.
-
-    Raises:
-        InputError: the folder has texts kept with other rules; a worker died.
     """
     stream, count = iter(texts), 0
     while (first := next(stream, None)) is not None:
@@ -116,37 +114,21 @@ def _finished(folder: Path, rules: OverlapRules, parts: int) -> KeptTexts:
     """Says that a folder holds kept texts, and opens them."""
     folder.mkdir(parents=True, exist_ok=True)
     keep_json(folder / _MANIFEST, {"format": _FORMAT, "ngram": rules.ngram, "parts": parts})
-    return open_kept(folder, rules)
-
-
-def open_kept(folder: Path, rules: OverlapRules = OverlapRules()) -> KeptTexts:
-    """Opens what `keep` has kept.
-
-    Args:
-        folder: where it lies.
-        rules: those of the comparison; `ngram` must be that of the texts.
-
-    Raises:
-        InputError: nothing there, damaged, or made with another n-gram or version.
-    """
-    kept = kept_json(folder / _MANIFEST)
-    if kept is None:
-        raise InputError("no texts are kept here", "keep them first, or let the work finish", where=folder)
-    if kept.get("format") != _FORMAT:
-        raise InputError("texts kept by another version", "keep them again", where=folder)
-    if kept.get("ngram") != rules.ngram:
-        fault = f"texts kept for n-grams of {kept.get('ngram')} words, not of {rules.ngram}"
-        raise InputError(fault, "keep them again", where=folder)
-    parts = tuple(_part(folder / part_name(part), rules) for part in range(kept["parts"]))
-    return KeptTexts(folder, rules, parts)
+    return KeptTexts(folder, rules, _parts(folder, rules, parts))
 
 
 def kept_before(folder: Path, rules: OverlapRules) -> KeptTexts | None:
     """What `keep` has kept; None where it has not finished, or where it is damaged, so that `keep` mends it."""
-    try:
-        return open_kept(folder, rules)
-    except InputError:
+    kept = kept_json(folder / _MANIFEST)
+    if kept is None or (kept.get("format"), kept.get("ngram")) != (_FORMAT, rules.ngram):
         return None
+    with contextlib.suppress(InputError):
+        return KeptTexts(folder, rules, _parts(folder, rules, kept["parts"]))
+    return None
+
+
+def _parts(folder: Path, rules: OverlapRules, count: int) -> tuple[TextPart, ...]:
+    return tuple(_part(folder / part_name(part), rules) for part in range(count))
 
 
 def _part(folder: Path, rules: OverlapRules) -> TextPart:

@@ -9,7 +9,7 @@ from scipy import stats
 
 from leakage_example import audit, save
 from places import DATA
-from truerank.audits.leakage.effect import effect, evaluated_means, spreads
+from truerank.audits.leakage.effect import effect
 from truerank.core.plain import plain
 from truerank.errors import InputError
 from truerank.measures.report import swap_table
@@ -152,16 +152,6 @@ def test_sides_with_few_topics():
 def test_faults_of_options(options, fault):
     with pytest.raises(InputError, match=fault):
         effect(judged("t1"), {"a": run(t1=1)}, [], **options)
-
-
-def test_standard_deviations_for_the_detectable_difference():
-    runs = {"a": run(t1=1, t2=2, t3=1), "b": run(t1=2, t2=2, t3=4), "c": run(t1=1, t2=1, t3=1)}
-    sds = spreads(evaluated_means(judged("t1", "t2", "t3"), runs, "RR", "trec_eval"))
-    # a - b: 1/2, 0, 3/4
-    assert list(sds) == ["a – b", "a – c", "b – c"]
-    assert sds["a – b"] == pytest.approx(np.std([0.5, 0, 0.75], ddof=1))
-    with pytest.raises(InputError, match="differences need two runs"):
-        spreads(evaluated_means(judged("t1", "t2"), {"a": run(t1=1)}, "RR", "trec_eval"))
 
 
 @pytest.mark.shared

@@ -24,16 +24,13 @@ from truerank.judging.ratings import label_inputs
 from truerank.options import Labels, Names, Options
 from truerank.records import Input
 from truerank.sources import SourceSpec, open_examples, open_queries, parse
-from truerank.sources.compressed import checked_file
 from truerank.sources.examples import ExampleTexts
 from truerank.sources.inputs import shown_source
-from truerank.sources.rows import rows
 from truerank.text.normalising import mended, normalise
-from truerank.work.artifacts import as_written, hash_file
+from truerank.work.artifacts import hash_file
 from truerank.work.runs import run as started
 
 Basis = Literal["labels-first", "labels-only"]
-Match = Literal["text", "id"]
 
 BASES: Final[dict[str, str]] = {
     "labels-first": "what was judged follows the judgment, the rest the audit",
@@ -117,15 +114,12 @@ class LeakRules(Options):
     Attributes:
         basis: labels-first follows the judgment of what was judged, and takes the leaks and doubts of the audit beside
             it; labels-only takes only what was judged a leak.
-        match: text compares the texts of queries; id, for files that name queries by id only (`triples.tsv#1`, the
-            column of the id), takes the ids that an earlier cleaning of the queries removed.
         kinds: of training examples, the kinds of leak that count; by default pair, query-query, positive-relevant and
             negative-relevant.
         strict: treat bytes that are not UTF-8 as an error.
     """
 
     basis: Basis = "labels-first"
-    match: Match = "text"
     kinds: Names = ()
     strict: bool = False
 
@@ -199,14 +193,14 @@ def clean_train(
             other sources of queries become `id TAB text`.
     """
     spec = parse(str(train))
-    if rules.match == "text" and _holds_examples(spec, audit, rules):
-        return _without_examples(spec, audit, Path(out), rules, judged)
-    return _without_queries(spec, audit, Path(out), rules, judged)
+    if _holds_examples(spec, opened := open_audit(audit), rules):
+        return _without_examples(spec, opened, Path(out), rules, judged)
+    return _without_queries(spec, opened, Path(out), rules, judged)
 
 
-def _holds_examples(spec: SourceSpec, audit: AuditResult | str | Path, rules: LeakRules) -> bool:
+def _holds_examples(spec: SourceSpec, audit: AuditResult, rules: LeakRules) -> bool:
     """Whether a source was read as examples, or would be."""
-    sources = opened_audit(audit).summary["sources"]
+    sources = audit.summary["sources"]
     if spec.name in sources:
         return "roles" in sources[spec.name]
     return TrainingSource.of(spec.name, spec, DocumentOptions(), strict=rules.strict).roles != {"query"}
@@ -252,25 +246,26 @@ def _hash_of(fingerprint: str, form: SourceForm) -> str | None:
 
 
 def _without_queries(
-    spec: SourceSpec, audit: AuditResult | str | Path, out: Path, rules: LeakRules, judged: Labels
+    spec: SourceSpec, audit: AuditResult, out: Path, rules: LeakRules, judged: Labels
 ) -> TrainCleaning:
     form = form_of(spec, out)
     source = open_queries(spec, strict=rules.strict)
-    leaks = leaking_texts(audit, opened_labels(judged), rules)
+    judgments = opened_labels(judged)
+    leaks = leaking_texts(audit, judgments, rules)
 
     def sweep(target: Target, listed: IO[bytes]) -> _Sweep:
         listed.write(("\t".join(_OF_QUERIES) + "\n").encode())
-        sieve = _Sieve(leaks.by_key, listed)
+        sieve = _Sieve(leaks.by_text, listed)
         removed, skipped = rewrite(source, form, target, sieve, strict=rules.strict)
         if not sieve.read:
             raise InputError("no queries in it", "give a source that holds some", where=spec.location)
         return _Sweep(sieve.read, removed, sieve.seen, skipped, sieve.empty)
 
-    swept = _rewritten(spec, out, sweep, (rules, judged, leaks.source, _hash_of(source.fingerprint, form)))
+    swept = _rewritten(spec, out, sweep, (rules, judged, audit_input(audit), _hash_of(source.fingerprint, form)))
     topics = defaultdict[str, set[str]](set)
-    for leak in (leak for key in swept.texts for leak in leaks.by_key[key]):
+    for leak in (leak for key in swept.texts for leak in leaks.by_text[key]):
         topics[leak.test].add(leak.topic_id)
-    missed = [leaks.by_key[key] for key in leaks.by_key if key not in swept.texts]
+    missed = [pairs for text, pairs in leaks.by_text.items() if text not in swept.texts]
     return TrainCleaning(
         out=out,
         removed_file=_beside(out, "removed.tsv"),
@@ -280,26 +275,26 @@ def _without_queries(
         removed=swept.removed,
         removed_queries=len(swept.texts),
         topics={test or "(labels)": len(topics[test]) for test in sorted(topics)},
-        not_found=sum(any(leak.source in ("", spec.name) for leak in each) for each in missed),
-        threshold=leaks.threshold,
+        not_found=sum(any(leak.source in ("", spec.name) for leak in pairs) for pairs in missed),
+        threshold=audit.summary["threshold"],
         basis=rules.basis,
-        judged=leaks.judged,
+        judged=0 if judgments is None else len(judgments.pairs),
         left=leaks.left,
-        warnings=tuple(_warnings(spec, source.fingerprint, leaks, swept)),
+        warnings=tuple(_warnings(spec, source.fingerprint, audit, missed, swept.skipped)),
     )
 
 
 def _without_examples(
-    spec: SourceSpec, audit: AuditResult | str | Path, out: Path, rules: LeakRules, judged: Labels
+    spec: SourceSpec, audit: AuditResult, out: Path, rules: LeakRules, judged: Labels
 ) -> TrainCleaning:
-    opened, judgments = opened_audit(audit), opened_labels(judged)
-    leaking, left = leaking_examples(opened, judgments, rules, spec.name)
+    judgments = opened_labels(judged)
+    leaking, left = leaking_examples(audit, judgments, rules, spec.name)
     form = form_of(spec, out)
     if form.path is None or form.format not in ("jsonl", "csv", "tsv", "parquet"):
         raise InputError(
             "only files of records can be cleaned", "save it as JSONL or Parquet first", where=spec.location
         )
-    about: Mapping[str, Any] = opened.summary["sources"].get(spec.name, {})
+    about: Mapping[str, Any] = audit.summary["sources"].get(spec.name, {})
     named = about["roles"] if about.get("given") else None
     by_id = ExampleTexts(about.get("train_queries"), about.get("train_docs"))
     source = open_examples(spec, roles=named and named.replace(", ", ","), texts=by_id, strict=rules.strict)
@@ -319,7 +314,7 @@ def _without_examples(
         copy(form, target, dropped)
         return _Sweep(read, len(dropped), seen)
 
-    swept = _rewritten(spec, out, sweep, (rules, judged, audit_input(opened), _hash_of(source.fingerprint, form)))
+    swept = _rewritten(spec, out, sweep, (rules, judged, audit_input(audit), _hash_of(source.fingerprint, form)))
     return TrainCleaning(
         out=out,
         removed_file=_beside(out, "removed.tsv"),
@@ -328,12 +323,12 @@ def _without_examples(
         kept=swept.read - swept.removed,
         removed=swept.removed,
         removed_queries=len(swept.texts),
-        topics={" ".join(opened.summary["tests"]): len(leaking.topics)},
+        topics={" ".join(audit.summary["tests"]): len(leaking.topics)},
         not_found=len({text for _, text in leaking.by_text}.difference(swept.texts)),
         threshold=None,
         basis=rules.basis,
         judged=0 if judgments is None else len(judgments.pairs),
-        warnings=tuple(_changed(spec, source.fingerprint, opened, "examples")),
+        warnings=tuple(_changed(spec, source.fingerprint, audit, "examples")),
         left=left,
         of_examples=True,
     )
@@ -352,7 +347,7 @@ def leaking_examples(
     left = Counter({} if queries is None else queries.left)
     if stay.height:
         left[NOT_JUDGED if rules.basis == "labels-only" else JUDGED] += stay["training_text"].n_unique()
-    return LeakingExamples.of(leaks, {} if queries is None else queries.by_key), dict(left)
+    return LeakingExamples.of(leaks, {} if queries is None else queries.by_text), dict(left)
 
 
 def _joined(found: dict[tuple[str, str], list[tuple[str, str, str]]]) -> dict[tuple[str, str], LeakReason]:
@@ -362,19 +357,19 @@ def _joined(found: dict[tuple[str, str], list[tuple[str, str, str]]]) -> dict[tu
     }
 
 
-def open_audit(candidates: AuditResult | str | Path, kinds: Sequence[str] = ()) -> AuditResult:
-    """The audit, from its folder where that is given."""
-    if kinds and "query-query" not in kinds:
-        raise OptionError("kinds", f"queries do not leak as '{kinds[0]}'", "leave it out, or add query-query")
-    audit = opened_audit(candidates)
+def open_audit(given: AuditResult | str | Path) -> AuditResult:
+    """The audit, from its folder where that is given, with its texts."""
+    audit = opened_audit(given)
     if any(key_mark(text) for text in audit.candidates["query_text"].head(1)):
         raise InputError("the audit is redacted", "clean with the audit that holds the texts", where=audit.folder)
     return audit
 
 
-def leaking_pairs(audit: AuditResult, judgments: Judgments | None, basis: Basis) -> Iterator[LeakPair]:
+def leaking_pairs(audit: AuditResult, judgments: Judgments | None, rules: LeakRules) -> Iterator[LeakPair]:
     """The pairs that count as leaks: leaks and doubts of the audit that nobody judged to be none, and judged leaks."""
-    if basis == "labels-only" and judgments is None:
+    if rules.kinds and "query-query" not in rules.kinds:
+        raise OptionError("kinds", f"queries do not leak as '{rules.kinds[0]}'", "leave it out, or add query-query")
+    if rules.basis == "labels-only" and judgments is None:
         raise OptionError("basis", "labels-only needs labels", "give `labels`, or choose another")
     seen: set[tuple[str, str]] = set()
     columns = ("test", "topic_id", "field", "source", "query_id", "query_text", "similarity", "type", "evidence")
@@ -387,7 +382,7 @@ def leaking_pairs(audit: AuditResult, judgments: Judgments | None, basis: Basis)
             seen.add((topic, pair.text))
         if judged is True:
             why = "judged a leak"
-        elif judged is None and basis != "labels-only" and standing in ("leak", "doubt"):
+        elif judged is None and rules.basis != "labels-only" and standing in ("leak", "doubt"):
             why = f"{standing} by {evidence.replace('+', ', ') or 'the same text or a label'}"
         else:
             continue
@@ -400,34 +395,20 @@ def leaking_pairs(audit: AuditResult, judgments: Judgments | None, basis: Basis)
 
 
 class LeakingTexts(NamedTuple):
-    """What is to be removed, by normalised text or by id, the strongest reason first, and (`left`) what stays though it
-    is listed.
+    """The pairs by which queries go, by normalised text, the strongest reason first; what stays, by the reason."""
 
-    `source` is the audit or the list of an earlier cleaning; in the latter case there is neither `threshold` nor
-    `audit`.
-    """
-
-    by_key: dict[str, list[LeakPair]]
-    threshold: float | None
-    source: Input
-    judged: int
-    audit: AuditResult | None
+    by_text: dict[str, list[LeakPair]]
     left: Mapping[str, int]
 
 
-def leaking_texts(given: AuditResult | str | Path, judgments: Judgments | None, rules: LeakRules) -> LeakingTexts:
+def leaking_texts(audit: AuditResult, judgments: Judgments | None, rules: LeakRules) -> LeakingTexts:
     """The queries that leak by an audit and by what people said of its pairs."""
-    if rules.match == "id":
-        return _removed_before(given)
-    audit = open_audit(given, rules.kinds)
-    by_key: defaultdict[str, list[LeakPair]] = defaultdict(list)
-    for leak in leaking_pairs(audit, judgments, rules.basis):
-        by_key[leak.text].append(leak)
-    for leaks in by_key.values():
+    by_text: defaultdict[str, list[LeakPair]] = defaultdict(list)
+    for leak in leaking_pairs(audit, judgments, rules):
+        by_text[leak.text].append(leak)
+    for leaks in by_text.values():
         leaks.sort(key=lambda leak: (not leak.why.startswith("judged"), -(leak.similarity or 0.0)))
-    left = _left(audit, judgments, by_key.keys(), rules.basis)
-    count = 0 if judgments is None else len(judgments.pairs)
-    return LeakingTexts(dict(by_key), audit.summary["threshold"], audit_input(audit), count, audit, left)
+    return LeakingTexts(dict(by_text), _left(audit, judgments, by_text.keys(), rules.basis))
 
 
 def _left(audit: AuditResult, judgments: Judgments | None, gone: Collection[str], basis: Basis) -> Mapping[str, int]:
@@ -462,31 +443,6 @@ def audit_input(audit: AuditResult) -> Input:
     return Input(folder.name, str(folder), "audit", rows, hash_file(file))
 
 
-def _removed_before(path: AuditResult | str | Path) -> LeakingTexts:
-    """The ids that an earlier cleaning removed."""
-    if isinstance(path, AuditResult) or Path(path).is_dir():
-        raise InputError(
-            "an audit names one id of each distinct query",
-            "clean the file of the queries first, and give its .removed.tsv as `audit`",
-            where=None if isinstance(path, AuditResult) else path,
-        )
-    path = as_written(checked_file(Path(path)))
-    by_key: dict[str, list[LeakPair]] = {}
-    for row in rows(path, "tsv"):
-        if not {"query_id", "topic_id", "why"} <= set(row.values):
-            raise InputError("no list of removed queries", "give a .removed.tsv", where=path, line=row.line)
-        values = {name: row.values.get(name, "") for name in _OF_QUERIES}
-        key = normalise(values["query_id"])
-        try:
-            similarity = float(values["similarity"]) if values["similarity"] else None
-        except ValueError as error:
-            fault = f"'{values['similarity']}' is not a similarity"
-            raise InputError(fault, "give a .removed.tsv", where=path, line=row.line) from error
-        kept = {name: values[name] for name in ("test", "topic_id", "field", "query_id", "type", "why")}
-        by_key.setdefault(key, []).append(LeakPair(source="", text=key, similarity=similarity, **kept))
-    return LeakingTexts(by_key, None, Input(path.name, str(path), "audit", len(by_key), hash_file(path)), 0, None, {})
-
-
 class _Sieve:
     """Says of each query whether it leaks, counts, and lists what it removes."""
 
@@ -516,17 +472,15 @@ class _Sieve:
         return True
 
 
-def _warnings(spec: SourceSpec, fingerprint: str, leaks: LeakingTexts, swept: _Sweep) -> Iterator[str]:
-    if swept.skipped:
-        yield f"{swept.skipped:,d} records hold no readable query; they were kept unseen."
-    if leaks.audit is None:
-        return
-    yield from _changed(spec, fingerprint, leaks.audit, "queries")
-    name = spec.name
-    lost = sum(any(leak.source == name for leak in leaks.by_key[key]) for key in leaks.by_key if key not in swept.texts)
-    if lost:
-        yield f"{lost:,d} leaking queries that the audit found in {name} are not in it."
-    if (mode := leaks.audit.summary["mode"]) != "exhaustive":
+def _warnings(
+    spec: SourceSpec, fingerprint: str, audit: AuditResult, missed: Sequence[Sequence[LeakPair]], skipped: int
+) -> Iterator[str]:
+    if skipped:
+        yield f"{skipped:,d} records hold no readable query; they were kept unseen."
+    yield from _changed(spec, fingerprint, audit, "queries")
+    if lost := sum(any(leak.source == spec.name for leak in pairs) for pairs in missed):
+        yield f"{lost:,d} leaking queries that the audit found in {spec.name} are not in it."
+    if (mode := audit.summary["mode"]) != "exhaustive":
         yield f"The audit ran in {mode} mode and may have missed leaking queries."
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 from truerank.audits.leakage import calibration
 from truerank.audits.leakage.calibration import Calibration
 from truerank.audits.leakage.clean import Cleaning, LeakRules, clean_train
-from truerank.audits.leakage.effect import evaluated_means, matched_strata, random_removals, spreads
 from truerank.audits.leakage.options import opened_labels
-from truerank.audits.leakage.reduction import SDS, reduce_topics
+from truerank.audits.leakage.reduction import reduce_topics
 from truerank.audits.leakage.results import AuditResult
 from truerank.errors import OptionError
-from truerank.measures import Evaluation
-from truerank.options import Confidence, Flag, Labels, Options, Range, Resampling, Seed, command
+from truerank.options import Confidence, Flag, Labels, Options, Range, Seed, command
 
 
 @command
@@ -77,40 +75,6 @@ def calibrate(
 
 
 @dataclass(frozen=True)
-class Spread(Options):
-    """Runs that say what a reduced test set can still show.
-
-    Their scores are compared with those after the removal of as many random topics, too.
-
-    Attributes:
-        run: two runs or more; without them some usual standard deviations are taken.
-        qrels: relevance judgments for these runs.
-        measure: in whose unit the difference is.
-        matched_by: random topics are as hard as the removed ones, by the mean score of all runs (difficulty) or by the
-            scores of the run of this name.
-        resamples: random removals of as many topics, with which the removal is compared.
-        confidence: of the intervals of random removals.
-        seed: of the random removals.
-    """
-
-    run: Annotated[tuple[str, ...], Flag(metavar="FILE")] = ()
-    qrels: Annotated[str | None, Flag(metavar="SRC")] = None
-    measure: str = "nDCG@10"
-    matched_by: Annotated[str | None, Flag(metavar="difficulty|RUN")] = None
-    resamples: Annotated[int, Range(at_least=1)] = 1_000
-    confidence: Confidence = 0.95
-    seed: Seed = 0
-
-    def scores(self) -> Evaluation | None:
-        """The scores of the runs by topic; None without runs."""
-        if not self.run:
-            return None
-        if not self.qrels:
-            raise OptionError("qrels", "runs without judgments", "give the judgments with the runs")
-        return evaluated_means(self.qrels, self.run, self.measure, "trec_eval")
-
-
-@dataclass(frozen=True)
 class CleaningSide(Options):
     """What is removed from where.
 
@@ -134,7 +98,6 @@ def clean(
     side: CleaningSide = CleaningSide(),
     rules: LeakRules = LeakRules(),
     judged: Labels = Labels(),
-    spread: Spread = Spread(),
 ) -> Cleaning:
     """Removes what leaks from training data or a test set.
 
@@ -142,14 +105,12 @@ def clean(
     FILE.removed.tsv (what was removed and why). The file appears last and whole, or not at all.
 
     Args:
-        audit: the folder that `leakage audit` wrote; where ids match, the .removed.tsv of an earlier cleaning.
+        audit: the folder that `leakage audit` wrote.
         train: the training source to clean.
         out: the cleaned file; its name says the compression.
         side: what is removed from where.
         rules: which pairs count as leaks.
         judged: judged pairs.
-        spread: runs, for the difference that the reduced test set can still show, and for whether their scores move
-            more than by the removal of as many random topics.
 
     Returns:
         The counts: a `TrainCleaning` or a `TestReduction`.
@@ -167,15 +128,6 @@ def clean(
         if train is None:
             raise OptionError("train", "no training source", "name the one to clean")
         return clean_train(train, audit, out, rules, judged)
-    test, test_set = side.test, side.test_set
-    if test is None:
+    if side.test is None:
         raise OptionError("test", "no test set", "name the one to reduce")
-    scores = spread.scores()
-    if scores is None:
-        return reduce_topics(test, audit, out, test_set=test_set, rules=rules, judged=judged, sds=SDS)
-    # An option at fault must not be found after the file is written.
-    matched_strata(scores, scores.measures[0], spread.matched_by)
-    reduced = reduce_topics(test, audit, out, test_set=test_set, rules=rules, judged=judged, sds=spreads(scores))
-    resampling = Resampling(spread.resamples, spread.confidence, spread.seed)
-    placebos = random_removals(scores, reduced.removed, spread.matched_by, resampling)
-    return replace(reduced, placebos=placebos, matched_by=spread.matched_by)
+    return reduce_topics(side.test, audit, out, test_set=side.test_set, rules=rules, judged=judged)

@@ -253,17 +253,6 @@ def _by_kind(
         yield KindEffect(one.kind, one.verdict, "topics" if of_queries else "documents", len(leaked), counted, placebos)
 
 
-def spreads(scores: Evaluation) -> dict[str, float]:
-    """Standard deviations of the per-topic differences of runs, by pair of runs, of the first measure."""
-    if len(scores.runs) < 2 or len(scores.topics) < 2:
-        raise OptionError("run", "differences need two runs and two topics", "give more")
-    by_run = {run: scores.of(run, scores.measures[0]) for run in scores.runs}
-    return {
-        f"{first} – {second}": float((by_run[first] - by_run[second]).std(ddof=1))
-        for first, second in itertools.combinations(by_run, 2)
-    }
-
-
 def random_removals(
     scores: Evaluation, removed: Collection[str], matched_by: str | None, resampling: Resampling
 ) -> tuple[Placebo, ...]:

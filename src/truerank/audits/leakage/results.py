@@ -234,7 +234,7 @@ class SpokenVerdicts(TypedDict):
 class AuditSummary(SpokenVerdicts):
     """`summary.json`, and what `leakage audit --json` prints; `verdict` and `sentence` are those of the worst.
 
-    `cells` has rows as in `cells.CELLS`.
+    `cells` has rows as in `kinds.CELLS`.
     """
 
     threshold: float
@@ -265,7 +265,6 @@ class AuditResult(Result, shown_in="truerank.audits.leakage.report"):
         folder: where the artifacts lie.
         calibration: the precision at each threshold, where labels carry similarities.
         topics: ids of topics whose nearest training queries are shown.
-        left_over: unfinished work of other audits in the same folder, in sentences.
         leaks: every leak with where it stands in the training data, columns as in `LEAKS`.
         templates: pairs of documents whose texts have a frame in common and say other things, which are not leaks;
             columns as in `LEAKS`.
@@ -280,7 +279,6 @@ class AuditResult(Result, shown_in="truerank.audits.leakage.report"):
     folder: Path | None = None
     calibration: Calibration | None = None
     topics: tuple[str, ...] = ()
-    left_over: tuple[str, ...] = ()
     leaks: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LEAKS))
     templates: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LEAKS))
 

@@ -179,15 +179,13 @@ def calibration_lines(result: Calibration) -> list[str]:
 
 @summarises(TrainCleaning)
 def _cleaning(result: TrainCleaning) -> Summary:
-    rule = "Removed: the ids that an earlier cleaning removed"
+    rule = "Removed: every query that the audit holds for a leak or in doubt"
     what, among = "queries", "distinct queries among them"
     if result.of_examples:
         what, among = "examples", "leaking texts that they hold"
         rule = "Removed: the examples that hold a text, or a pair of texts, that leaks"
-    elif result.threshold is not None:
-        rule = "Removed: every query that the audit holds for a leak or in doubt"
-        if result.judged:
-            rule = f"Removed: {BASES[result.basis]} ({result.judged:,d} judged pairs)"
+    elif result.judged:
+        rule = f"Removed: {BASES[result.basis]} ({result.judged:,d} judged pairs)"
     lines: list[tuple[str, int]] = [
         (f"{what} read", result.read),
         ("records removed", result.removed),
@@ -211,7 +209,7 @@ def _reduction(result: TestReduction) -> Summary:
     table = Table(
         title=f"{result.after:,d} of {result.before:,d} topics of {result.test} remain.",
         columns=(
-            *heads("sd_of_differences:g, of"),
+            *heads("sd_of_differences:g"),
             *Column.numbers(".4f", f"{result.before:,d} topics", f"{result.after:,d} topics", above=heading),
         ),
         rows=tuple(tuple(row) for row in result.detectable),
@@ -220,7 +218,7 @@ def _reduction(result: TestReduction) -> Summary:
             f"(two-sided, α = {result.alpha:g}; non-central t).",
         ),
     )
-    return Summary((table, *placebo_tables(result.placebos, result.matched_by)), plain(result))
+    return Summary((table,), plain(result))
 
 
 @summarises(Effect)
