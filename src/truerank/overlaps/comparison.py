@@ -88,17 +88,17 @@ def _compared(left: TextPart, right: TextPart, rules: OverlapRules, job: Job, ho
     words = same_words(left, right, job.part("words"))
     wording = pl.concat([words, same_letters(left, right, words, rules)])
     pairs = pl.concat([_with_copies(every, right), wording.select("left", "right")]).unique().sort("left", "right")
-    found = _measured(pairs, (left, right), rules, holders)
-    found = found.join(wording, on=["left", "right"], how="left", maintain_order="left")
-    found = with_evidence(_named(found, left, right, "shown", "text"), rules)
-    found = _named(found, left, right, "document_id", "id").select(OVERLAPS.keys()).cast(OVERLAPS)  # type: ignore[arg-type]
-    return found, near.crowded + ngrams.crowded
+    measured = _measured(pairs, (left, right), rules, holders)
+    measured = measured.join(wording, on=["left", "right"], how="left", maintain_order="left")
+    measured = with_evidence(_named(measured, left, right, "shown", "text"), rules)
+    measured = _named(measured, left, right, "document_id", "id").select(OVERLAPS.keys()).cast(OVERLAPS)  # type: ignore[arg-type]
+    return measured, near.crowded + ngrams.crowded
 
 
-def _named(found: pl.DataFrame, left: TextPart, right: TextPart, column: str, name: str) -> pl.DataFrame:
+def _named(pairs: pl.DataFrame, left: TextPart, right: TextPart, column: str, name: str) -> pl.DataFrame:
     """The pairs with a column of the texts of both sides, as `test_NAME` and `training_NAME`."""
-    ours, theirs = left.gathered(column, found["left"]), right.gathered(column, found["right"])
-    return found.with_columns(ours.alias(f"test_{name}"), theirs.alias(f"training_{name}"))
+    ours, theirs = left.gathered(column, pairs["left"]), right.gathered(column, pairs["right"])
+    return pairs.with_columns(ours.alias(f"test_{name}"), theirs.alias(f"training_{name}"))
 
 
 def _with_copies(pairs: pl.DataFrame, right: TextPart) -> pl.DataFrame:
@@ -146,7 +146,7 @@ def _common(numbers: tuple[Numbers, Numbers], sides: tuple[Sketches, Sketches], 
         ).astype(np.int64)[of]
         for side, of in zip(sides, numbers, strict=True)
     ]
-    both, known = np.zeros(len(numbers[0]), np.int64), np.zeros((3, len(numbers[0])), np.int64)
+    both, familiar_ones = np.zeros(len(numbers[0]), np.int64), np.zeros((3, len(numbers[0])), np.int64)
     order = np.argsort(numbers[1], kind="stable")
     total = np.cumsum((sizes[0] + sizes[1])[order])
     cuts = np.searchsorted(total, np.arange(_AT_ONCE, int(total[-1]) if len(total) else 0, _AT_ONCE))
@@ -158,23 +158,23 @@ def _common(numbers: tuple[Numbers, Numbers], sides: tuple[Sketches, Sketches], 
         first[np.unique(numbers[0][chosen], return_index=True)[1]] = True
         names = familiar(ours[first[our_pair]], sides[0], holders)
         usual = [among(values, names) for values in (ours, theirs)]
-        found = CommonShingles.of(
+        common = CommonShingles.of(
             len(chosen), np.concatenate((ours, theirs)), np.concatenate((our_pair, their_pair)), np.concatenate(usual)
         )
-        both[chosen], known[0, chosen] = found.every, found.marked
+        both[chosen], familiar_ones[0, chosen] = common.every, common.marked
         for row, (marked, pair) in enumerate(zip(usual, (our_pair, their_pair), strict=True), 1):
-            known[row, chosen] = np.bincount(pair[marked], minlength=len(chosen))
-    return without_familiar(Common(both, sizes[0], sizes[1]), Common(*known))
+            familiar_ones[row, chosen] = np.bincount(pair[marked], minlength=len(chosen))
+    return without_familiar(Common(both, sizes[0], sizes[1]), Common(*familiar_ones))
 
 
 def _gathered(side: Sketches, numbers: Numbers) -> tuple[Hashes, Numbers]:
     """The shingles of some texts, one text after the other, and the place of the text that has each."""
     firsts = starts_of(np.array(side.sizes, np.int64))
     block_of = np.searchsorted(firsts, numbers, side="right") - 1
-    found, owner = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)]
+    shingles, owner = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)]
     for block in np.unique(block_of).tolist():
         places = np.flatnonzero(block_of == block)
         rows = side.load(block, side.columns[0])[side.columns[0]].gather(numbers[places] - firsts[block])
-        found.append(np.frombuffer(b"".join(rows), "<u8"))
+        shingles.append(np.frombuffer(b"".join(rows), "<u8"))
         owner.append(np.repeat(places, rows.bin.size().to_numpy().astype(np.int64) // 8))
-    return np.concatenate(found), np.concatenate(owner)
+    return np.concatenate(shingles), np.concatenate(owner)

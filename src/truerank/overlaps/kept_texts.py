@@ -52,19 +52,22 @@ class _Beside:
         return {"beside": _FORMAT, "ngram": self.ngrams.shingle_size, "wording_limit": WORDING_LIMIT}
 
     def __call__(self, texts: Sequence[str]) -> Mapping[str, pl.Series]:
-        found = shingled(texts, self.ngrams, measured=True)
-        content = found.shingles.astype(_HASH, copy=False).tobytes()
-        bounds = (found.starts * _HASH.itemsize).tolist()
-        words = found.measured.tolist()
+        cut = shingled(texts, self.ngrams, measured=True)
+        content = cut.shingles.astype(_HASH, copy=False).tobytes()
+        bounds = (cut.starts * _HASH.itemsize).tolist()
+        words = cut.measured.tolist()
         short = [text if count <= WORDING_LIMIT else None for text, count in zip(texts, words, strict=True)]
         return {
             "folded": pl.Series(text_hashes([folded(text) for text in texts]), dtype=pl.UInt64),
             "ngrams": pl.Series([content[begin:end] for begin, end in pairwise(bounds)], dtype=pl.Binary),
-            "ngram_size": pl.Series(np.diff(found.starts).astype(np.uint32)),
-            "measured": pl.Series(found.measured.astype(np.uint32)),
+            "ngram_size": pl.Series(np.diff(cut.starts).astype(np.uint32)),
+            "measured": pl.Series(cut.measured.astype(np.uint32)),
             "short": pl.Series(short, dtype=pl.String),
             "shown": pl.Series(
-                [one or " ".join(text[: 2 * _SHOWN].split())[:_SHOWN] for one, text in zip(short, texts, strict=True)],
+                [
+                    brief or " ".join(text[: 2 * _SHOWN].split())[:_SHOWN]
+                    for brief, text in zip(short, texts, strict=True)
+                ],
                 dtype=pl.String,
             ),
         }
@@ -183,8 +186,8 @@ class ComparedForm:
     def __call__(self, text: str) -> str:
         made = _as_read(text)
         if _MARKED.search(made):
-            found = html_text(made)
-            made = f"{found.title} {found.body}".strip()
+            page = html_text(made)
+            made = f"{page.title} {page.body}".strip()
         if self._boilerplate is not None:
             made = self._boilerplate.sub(" ", made)
         return made if made.strip() else text

@@ -259,18 +259,18 @@ def calibrate(
     sample = _arrays(used)
     n = _above(sample.bins, np.ones(len(used)), len(sample.thresholds)).astype(np.int64)
     wanted = _Wanted(min_precision, rule, drawing, support, confidence, seed)
-    found = _bounded(sample, n, wanted, population) if rule == "lower-bound" else _lowest(sample, n, wanted)
+    answer = _bounded(sample, n, wanted, population) if rule == "lower-bound" else _lowest(sample, n, wanted)
     return Calibration(
         thresholds=_frozen(sample.thresholds),
-        precision=_frozen(found.precision),
-        low=_frozen(found.low),
-        high=_frozen(found.high),
+        precision=_frozen(answer.precision),
+        low=_frozen(answer.low),
+        high=_frozen(answer.high),
         n=_frozen(n),
-        chosen=found.chosen,
-        estimate=plain(found.estimate),
-        interval=(None if found.ends[0] == sample.thresholds[0] else plain(found.ends[0]), plain(found.ends[1])),
-        reason=found.reason,
-        label_next=found.label_next,
+        chosen=answer.chosen,
+        estimate=plain(answer.estimate),
+        interval=(None if answer.ends[0] == sample.thresholds[0] else plain(answer.ends[0]), plain(answer.ends[1])),
+        reason=answer.reason,
+        label_next=answer.label_next,
         encoder=encoder,
         settings={
             "min_precision": min_precision,
@@ -290,7 +290,7 @@ def calibrate(
             "unlabelled": judgments.unlabelled,
             "without_similarity": sum(pair.similarity is None for pair in judgments.pairs),
         },
-        notes=(*found.notes, *judgments.notes),
+        notes=(*answer.notes, *judgments.notes),
     )
 
 

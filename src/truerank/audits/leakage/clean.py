@@ -174,8 +174,8 @@ class LeakingExamples:
         """Why an example goes, from the roles and normalised texts that it holds; nothing where it stays."""
         queries = [text for role, text in keys if role == "query"]
         positives = [text for role, text in keys if role == "positive"]
-        found = [self.by_text[key] for key in sorted(keys & self.by_text.keys())]
-        return found + [self.by_pair[pair] for pair in product(queries, positives) if pair in self.by_pair]
+        alone = [self.by_text[key] for key in sorted(keys & self.by_text.keys())]
+        return alone + [self.by_pair[pair] for pair in product(queries, positives) if pair in self.by_pair]
 
 
 def clean_train(
@@ -225,8 +225,8 @@ def _rewritten(
     """Writes the cleaned file, the list of what is removed, and the manifest."""
     rules, judged, audit, fingerprint = about
     removed_file = _beside(out, "removed.tsv")
-    given = {"remove": "train", "rules": rules, "votes": judged.votes}
-    with started("leakage clean", label_inputs(judged), given, out, file=True) as job:
+    options = {"remove": "train", "rules": rules, "votes": judged.votes}
+    with started("leakage clean", label_inputs(judged), options, out, file=True) as job:
         with written(out) as target, written(removed_file) as listed, listed.open() as stream:
             swept = sweep(target, stream)
         job.note(out.name)
@@ -335,14 +335,14 @@ def _without_examples(
 
 
 def leaking_examples(
-    found: AuditResult, judgments: Judgments | None, rules: LeakRules, source: str | None = None
+    audit: AuditResult, judgments: Judgments | None, rules: LeakRules, source: str | None = None
 ) -> tuple[LeakingExamples, Mapping[str, int]]:
     """The texts by which examples go, and how many texts the audit lists that stay, by the reason."""
     kinds = set(rules.kinds or DEFAULT_KINDS)
-    every, leaks = leaks_of(found, judgments, rules.basis, kinds - {"query-query"})
+    every, leaks = leaks_of(audit, judgments, rules.basis, kinds - {"query-query"})
     if source is not None:
         every, leaks = every.filter(source=source), leaks.filter(source=source)
-    queries = leaking_texts(found, judgments, rules) if "query-query" in kinds else None
+    queries = leaking_texts(audit, judgments, rules) if "query-query" in kinds else None
     stay = every.join(leaks, on=_OF_LEAK, how="anti", nulls_equal=True)
     left = Counter({} if queries is None else queries.left)
     if stay.height:
@@ -350,16 +350,16 @@ def leaking_examples(
     return LeakingExamples.of(leaks, {} if queries is None else queries.by_text), dict(left)
 
 
-def _joined(found: dict[tuple[str, str], list[tuple[str, str, str]]]) -> dict[tuple[str, str], LeakReason]:
+def _joined(by_key: dict[tuple[str, str], list[tuple[str, str, str]]]) -> dict[tuple[str, str], LeakReason]:
     return {
         key: LeakReason(*(frozenset(filter(None, part)) for part in zip(*reasons, strict=True)))
-        for key, reasons in found.items()
+        for key, reasons in by_key.items()
     }
 
 
-def open_audit(given: AuditResult | str | Path) -> AuditResult:
+def open_audit(source: AuditResult | str | Path) -> AuditResult:
     """The audit, from its folder where that is given, with its texts."""
-    audit = opened_audit(given)
+    audit = opened_audit(source)
     if any(key_mark(text) for text in audit.candidates["query_text"].head(1)):
         raise InputError("the audit is redacted", "clean with the audit that holds the texts", where=audit.folder)
     return audit
@@ -415,15 +415,15 @@ def _left(audit: AuditResult, judgments: Judgments | None, gone: Collection[str]
     """The queries that the audit lists and that stay, by the reason."""
     reasons = (NOT_JUDGED if basis == "labels-only" else BELOW, RELATED, JUDGED)
     # A text in several pairs stays for the weakest reason.
-    known: dict[str, int] = {}
+    reason_of: dict[str, int] = {}
     columns = ("test", "topic_id", "query_id", "query_text", "standing", "differs")
     for test, topic, query, raw, standing, differs in audit.candidates.select(columns).iter_rows():
         if (text := mended(raw)) not in gone:
             pair = None if judgments is None else judgments.find(topic, raw, query, test)
             no_leak = standing == "dismissed" and not differs
             reason = 2 if no_leak or (pair is not None and pair.leak is False) else int(standing == "dismissed")
-            known[text] = min(known.get(text, reason), reason)
-    counts = {reasons[at]: sum(reason == at for reason in known.values()) for at in (2, 1, 0)}
+            reason_of[text] = min(reason_of.get(text, reason), reason)
+    counts = {reasons[at]: sum(reason == at for reason in reason_of.values()) for at in (2, 1, 0)}
     return {reason: count for reason, count in counts.items() if count}
 
 

@@ -214,7 +214,7 @@ def effect(
 def _held(source: Any) -> Any:
     """Records that can be read more than once."""
     if isinstance(source, Mapping):
-        return {name: _held(one) for name, one in source.items()}
+        return {name: _held(part) for name, part in source.items()}
     return list(source) if isinstance(source, Iterator) else source
 
 
@@ -228,16 +228,16 @@ def _by_kind(
     resampling: Resampling,
 ) -> Iterator[KindEffect]:
     """Takes out what leaks, one kind after the other."""
-    given, test = audited
-    if not isinstance(given, AuditResult | str | Path):
+    source, test = audited
+    if not isinstance(source, AuditResult | str | Path):
         return
-    audit, measures = opened_audit(given), " ".join(scores.measures)
+    audit, measures = opened_audit(source), " ".join(scores.measures)
     ranked: RankedDocuments | None = None
-    for one in kinds_of(audit, test):
-        if kinds and one.kind not in kinds:
+    for verdict in kinds_of(audit, test):
+        if kinds and verdict.kind not in kinds:
             continue
-        of_queries = kind_named(one.kind).test == "query"
-        rows = audit.leaks.filter(test=test, kind=one.kind)
+        of_queries = kind_named(verdict.kind).test == "query"
+        rows = audit.leaks.filter(test=test, kind=verdict.kind)
         leaked = set(rows["topic_id" if of_queries else "doc_id"].drop_nulls())
         counted, placebos = 0, tuple[Placebo, ...]()
         if leaked and of_queries:
@@ -250,7 +250,9 @@ def _by_kind(
                 ranked = RankedDocuments.of(*sources, Scoring(ties=scores.policy.ties), [by_rank] if official else [])
             counted = len(leaked.intersection(ranked.documents.to_list()))
             placebos = document_placebos(ranked, leaked, measures, matched_by=matched_by, resampling=resampling)
-        yield KindEffect(one.kind, one.verdict, "topics" if of_queries else "documents", len(leaked), counted, placebos)
+        yield KindEffect(
+            verdict.kind, verdict.verdict, "topics" if of_queries else "documents", len(leaked), counted, placebos
+        )
 
 
 def random_removals(
@@ -277,8 +279,8 @@ def matched_strata(scores: Evaluation, measure: str, matched_by: str | None) -> 
     if matched_by is None:
         return None
     if matched_by != _DIFFICULTY and matched_by not in scores.runs:
-        known = ", ".join(scores.runs)
-        raise OptionError("matched_by", f"there is no run '{matched_by}'", f"write {_DIFFICULTY}, or one of {known}")
+        names = ", ".join(scores.runs)
+        raise OptionError("matched_by", f"there is no run '{matched_by}'", f"write {_DIFFICULTY}, or one of {names}")
     if len(scores.runs) == 1:
         fault = f"how hard topics are would come from {scores.runs[0]} alone, whose scores are compared"
         raise OptionError("matched_by", fault, "give another run, best one that was not trained on the leaked queries")
@@ -301,11 +303,11 @@ def leaked_topics(audit: LeakedTopics, test_set: str | None, kinds: Collection[s
         return test_set or "", frozenset(audit)
     opened = opened_audit(audit)
     tests = opened.summary["tests"]
-    known = ", ".join(tests)
+    names = ", ".join(tests)
     if test_set is None and len(tests) > 1:
-        raise OptionError("test_set", f"the audit has the test sets {known}", "choose one")
+        raise OptionError("test_set", f"the audit has the test sets {names}", "choose one")
     if test_set is not None and test_set not in tests:
-        raise OptionError("test_set", f"the audit has no test set '{test_set}'", f"choose one of {known}")
+        raise OptionError("test_set", f"the audit has no test set '{test_set}'", f"choose one of {names}")
     name = test_set if test_set is not None else next(iter(tests))
     if not kinds:
         return name, frozenset(tests[name]["leaked_topics"])

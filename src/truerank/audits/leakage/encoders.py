@@ -72,18 +72,18 @@ class ShingleProbe:
 
     def __call__(self, texts: Sequence[str]) -> list[tuple[int, int, int]]:
         """Triples of place in `texts`, number of the topic text, and what proposes the pair."""
-        topics, known, owner = self._topics
-        found = shingled(texts, self.rules.shingles, measured=True)
-        place = np.repeat(np.arange(len(texts)), np.diff(found.starts))
-        there = among(found.shingles, known) & (found.measured[place] >= self.rules.contained_words)
-        first = np.searchsorted(known, found.shingles[there], side="left")
-        holders = np.searchsorted(known, found.shingles[there], side="right") - first
+        topics, hashes, owner = self._topics
+        shingles = shingled(texts, self.rules.shingles, measured=True)
+        place = np.repeat(np.arange(len(texts)), np.diff(shingles.starts))
+        there = among(shingles.shingles, hashes) & (shingles.measured[place] >= self.rules.contained_words)
+        first = np.searchsorted(hashes, shingles.shingles[there], side="left")
+        holders = np.searchsorted(hashes, shingles.shingles[there], side="right") - first
         begins = np.repeat(np.cumsum(holders) - holders, holders)
         topic = owner[np.repeat(first, holders) + np.arange(holders.sum()) - begins]
         pair, both = np.unique(np.repeat(place[there], holders) * len(self.texts) + topic, return_counts=True)
         at, number = np.divmod(pair, max(1, len(self.texts)))
-        sizes = np.diff(found.starts)[at], np.diff(topics.starts)[number]
-        words = found.measured[at], topics.measured[number]
+        sizes = np.diff(shingles.starts)[at], np.diff(topics.starts)[number]
+        words = shingles.measured[at], topics.measured[number]
         jaccard, inside = both / (sizes[0] + sizes[1] - both), both / np.minimum(*sizes)
         fewest = np.minimum(*words)
         short = fewest < self.rules.ngram
@@ -310,19 +310,19 @@ def unread(texts: Sequence[str], encoder: Encoder) -> NDArray[np.bool_]:
     Args:
         encoder: in full precision. One without a method `pieces` is taken to read everything.
     """
-    found = np.zeros(len(texts), np.bool_)
+    blind = np.zeros(len(texts), np.bool_)
     pieces: Any = getattr(encoder, "pieces", None)
     if pieces is None or not len(doubtful := _doubtful(texts, pieces)):
-        return found
+        return blind
     asked = [texts[place] for place in doubtful.tolist()]
     vectors = encoder.encode([*_UNRELATED, *asked, *map(_backwards, asked), *map(_exchanged, asked)])
-    few, own, *others = np.split(vectors, len(_UNRELATED) + len(asked) * np.arange(3))
+    few, theirs, *others = np.split(vectors, len(_UNRELATED) + len(asked) * np.arange(3))
     start = float((few @ few.T)[~np.eye(len(few), dtype=np.bool_)].mean())
     for senseless, most in zip(others, _MOST_ALIKE, strict=True):
         bars = most[0] + most[1] / np.array([max(1, len(text.split())) for text in asked])
-        alike = (np.einsum("ij,ij->i", own, senseless) - start) / max(1e-6, 1 - start)
-        found[doubtful] |= alike > bars
-    return found
+        alike = (np.einsum("ij,ij->i", theirs, senseless) - start) / max(1e-6, 1 - start)
+        blind[doubtful] |= alike > bars
+    return blind
 
 
 def read_vectors(texts: Sequence[str], encoder: Encoder) -> Vectors:

@@ -125,11 +125,11 @@ class LeakageGuard:
         texts = [_RowText(row, column, text) for column in self._columns for row, value in enumerate(rows[column])
                  for text in texts_of(value)]  # fmt: skip
         dropped: dict[int, DroppedRow] = {}
-        for one in self._evidence.dropped(texts):
-            if one.topic_id:
-                self._topics.setdefault(one.test, {})[one.topic_id] = None
-            if one.row not in dropped or (one.similarity or 0) > (dropped[one.row].similarity or 0):
-                dropped[one.row] = one._replace(row=self._read + one.row)
+        for leak in self._evidence.dropped(texts):
+            if leak.topic_id:
+                self._topics.setdefault(leak.test, {})[leak.topic_id] = None
+            if leak.row not in dropped or (leak.similarity or 0) > (dropped[leak.row].similarity or 0):
+                dropped[leak.row] = leak._replace(row=self._read + leak.row)
         size = len(next(iter(rows.values())))
         self._read += size
         self._dropped += len(dropped)
@@ -249,8 +249,8 @@ class _TestQueries:
         normalised = [normalise(text.text) for text in texts]
         return cls(texts, read_vectors(normalised, encoder), encoder, QueryProbe.of(normalised), options.threshold)
 
-    def columns(self, first: Sequence[Mapping[str, Any]], given: Sequence[str]) -> tuple[str, ...]:
-        return _chosen(first, given, ("query",))
+    def columns(self, first: Sequence[Mapping[str, Any]], chosen: Sequence[str]) -> tuple[str, ...]:
+        return _chosen(first, chosen, ("query",))
 
     def about(self) -> str:
         """What rows are compared with, and how, in words."""
@@ -316,13 +316,13 @@ class _Audited:
         queries = leaking_texts(opened, judgments, rules)
         return cls(opened, queries.by_text, None, queries.left)
 
-    def columns(self, first: Sequence[Mapping[str, Any]], given: Sequence[str]) -> tuple[str, ...]:
+    def columns(self, first: Sequence[Mapping[str, Any]], chosen: Sequence[str]) -> tuple[str, ...]:
         """The columns to compare; with whole examples, the roles of all are told."""
         if self.examples is None or not first:
-            return _chosen(first, given, ("query",))
-        read = [str(one["roles"]) for one in self.audit.summary["sources"].values() if one.get("given")]
+            return _chosen(first, chosen, ("query",))
+        read = [str(source["roles"]) for source in self.audit.summary["sources"].values() if source.get("given")]
         self.roles = dict((Roles.parse(read[0].replace(", ", ",")) if read else roles_of(first)).columns)
-        return _chosen(first, given or tuple(self.roles), ())
+        return _chosen(first, chosen or tuple(self.roles), ())
 
     def about(self) -> str:
         """What rows are compared with, and how, in words."""
@@ -335,14 +335,14 @@ class _Audited:
 
     def dropped(self, texts: Sequence[_RowText]) -> Iterator[DroppedRow]:
         """The rows of a batch that leak, once for each reason."""
-        for one in texts if self.queries else ():
-            for leak in self.queries.get(mended(one.text), ()):
-                yield DroppedRow(*one, leak.test, leak.topic_id, "", leak.similarity, leak.why)
+        for text in texts if self.queries else ():
+            for leak in self.queries.get(mended(text.text), ()):
+                yield DroppedRow(*text, leak.test, leak.topic_id, "", leak.similarity, leak.why)
         if self.examples is None:
             return
-        for _, group in groupby(sorted(texts, key=lambda one: one.row), key=lambda one: one.row):
+        for _, group in groupby(sorted(texts, key=lambda text: text.row), key=lambda text: text.row):
             members = list(group)
-            keys = {(self.roles[one.column], normalise(one.text)): one for one in members}
+            keys = {(self.roles[text.column], normalise(text.text)): text for text in members}
             for reason in self.examples.reasons(keys.keys()):
                 for topic in sorted(reason.topics) or [""]:
                     why = "+".join(sorted(reason.kinds))

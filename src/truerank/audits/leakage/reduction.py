@@ -96,11 +96,11 @@ def reduce_topics(
     TREC topics, web XML, TSV, CSV and JSONL keep the bytes of the topics that stay; Parquet its columns; other
     sources become TSV (`id TAB title`) or JSONL (all fields), as the name of the output says.
     """
-    out, spec, found = Path(out), parse(str(test)), open_audit(audit)
-    name = _name(spec, found, test_set)
+    out, spec, opened = Path(out), parse(str(test)), open_audit(audit)
+    name = _name(spec, opened, test_set)
     topics = read_topics(spec)
     judgments = opened_labels(judged)
-    leaks = leaking_pairs(found, judgments, rules)
+    leaks = leaking_pairs(opened, judgments, rules)
     leaked = {leak.topic_id for leak in leaks if leak.test in ("", name)}
     removed = tuple(topic.topic_id for topic in topics.topics if topic.topic_id in leaked)
     before, after = len(topics.topics), len(topics.topics) - len(removed)
@@ -112,9 +112,9 @@ def reduce_topics(
         raise InputError(
             f"it holds none of the leaked topics of {name}", "give the audited topics", where=spec.location
         )
-    given = {"remove": "test", "test_set": name, "rules": rules, "votes": judged.votes}
-    read = (input_of("test", test, rows=before), audit_input(found), *label_inputs(judged))
-    with started("leakage clean", read, given, out, file=True) as job:
+    options = {"remove": "test", "test_set": name, "rules": rules, "votes": judged.votes}
+    read = (input_of("test", test, rows=before), audit_input(opened), *label_inputs(judged))
+    with started("leakage clean", read, options, out, file=True) as job:
         with written(out) as target:
             _write(spec, topics, frozenset(removed), target, out)
         job.note(out.name)
@@ -157,13 +157,13 @@ def _write(spec: SourceSpec, topics: TopicSet, removed: frozenset[str], target: 
 def _write_marked(path: Path, form: str, removed: frozenset[str], target: Target) -> None:
     """TREC topics and XML: the bytes of the records that stay, and all that stands between them."""
     content = b"".join(compressed.chunks(path))
-    found = list(query_files.marked_topics(path, xml=form == "xml"))
+    marked = list(query_files.marked_topics(path, xml=form == "xml"))
     spans = _trec_spans(content) if form == "trec" else _xml_spans(content)
-    if len(spans) != len(found):
+    if len(spans) != len(marked):
         raise InputError("the topics cannot be told apart", "convert them to TSV", where=path)
     with target.open() as stream:
         end = 0
-        for (start, stop), item in zip(spans, found, strict=True):
+        for (start, stop), item in zip(spans, marked, strict=True):
             if item.topic.topic_id in removed:
                 stream.write(content[end:start])
                 end = stop
@@ -223,7 +223,7 @@ def _write_fields(topics: Sequence[Topic], target: Target, out: Path) -> None:
 def _check(spec: SourceSpec, form: str, topics: TopicSet, removed: frozenset[str], target: Target) -> None:
     """Reads back what was written: the topics that stay, each as it was."""
     written_topics = read_topics(replace(spec, location=str(target.path), format=form)).topics
-    known = {topic.topic_id for topic in topics.topics}
-    left = [topic for topic in written_topics if topic.topic_id in known]
+    wanted = {topic.topic_id for topic in topics.topics}
+    left = [topic for topic in written_topics if topic.topic_id in wanted]
     if left != [topic for topic in topics.topics if topic.topic_id not in removed]:
         raise InputError("the topics cannot be told apart", "convert them to TSV or JSONL", where=spec.location)
