@@ -184,22 +184,6 @@ def test_closed_pipe_is_no_error() -> None:
     process.wait()
 
 
-def test_a_reduced_test_set_knows_what_its_runs_could_still_show(
-    small: tuple[str, str], audit: Path, here: Ended, tmp_path: Path
-) -> None:
-    topics = [f"{1001 + number}" for number in range(20)]
-    (tmp_path / "a.qrels").write_text("".join(f"{topic} 0 D1 1\n" for topic in topics))
-    for name, every in (("x", 2), ("y", 3)):
-        lines = (f"{topic} Q0 D{1 if place % every else 2} 1 1.0 t\n" for place, topic in enumerate(topics))
-        (tmp_path / f"{name}.run").write_text("".join(lines))
-    words = ("leakage", "clean", "--remove", "test", "--test", small[1], "--audit", str(audit))
-    runs = ("--run", str(tmp_path / "x.run"), "--run", str(tmp_path / "y.run"), "--measure", "P@1")
-    assert "--qrels: runs without judgments" in one_line(here(*words, *runs, "--out", str(tmp_path / "less.trec")))
-    finished = here(*words, *runs, "--qrels", str(tmp_path / "a.qrels"), "--out", str(tmp_path / "less.trec"))
-    assert finished.returncode == 0, finished.stderr
-    assert "x – y" in finished.stdout
-
-
 def test_lists_and_versions_wait_for_no_command() -> None:
     code = "import sys; from truerank.cli.app import main; main(['--help'])"
     finished = subprocess.run(

@@ -16,7 +16,7 @@ from places import ROOT
 
 #: Of each script the options of a small run, by what it needs: nothing, or the real data.
 ALONE = {
-    "studies/calibration": "--samples 2 --size 100 --rule point",
+    "studies/calibration": "--samples 2 --size 100 --rule lowest",
     "studies/leakage_sensitivity": "titanic",
     "studies/peer_conventions": "--seeds 1 --only pytrec_eval scikit-learn bm25s",
     "studies/skewed_differences": "--samples 400",

@@ -13,7 +13,6 @@ import pytest
 
 import truerank
 from leakage_example import audit as leakage_audit
-from made_audits import made_audit
 from truerank import collection, leakage, transfer
 from truerank.errors import InputError, OptionError
 from truerank.integrations import ir_datasets as ours
@@ -127,15 +126,6 @@ def test_a_reduced_test_set_keeps_its_fields(tmp_path: Path) -> None:
     leakage.clean(audited, test=topics, out=out, remove="test")
     (query,) = truerank.register(out, "robust").queries_iter()
     assert (query.query_id, query.title, query.description) == ("302", "topic 302", "what is 302")
-
-
-def test_a_reduced_corpus_is_no_data_set_of_its_own(tmp_path: Path) -> None:
-    docs, out = tmp_path / "docs.jsonl", tmp_path / "clean.jsonl"
-    docs.write_text('{"_id": "d1", "text": "a"}\n{"_id": "d2", "text": "b"}\n')
-    audit = made_audit([{"kind": "positive-relevant", "doc_id": "d1"}], (), 2, {})
-    leakage.clean(audit, remove="docs", docs=docs, out=out)
-    with pytest.raises(InputError, match="a reduced corpus has neither queries nor judgments"):
-        truerank.register(out, "reduced")
 
 
 def test_names_that_are_taken_or_wrong(parts: dict[str, Path]) -> None:

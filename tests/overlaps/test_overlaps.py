@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
-from itertools import product
 from pathlib import Path
 
 import pytest
 
-from toy_encoder import TrigramEncoder
-from truerank.errors import InputError
-from truerank.overlaps import OverlapRules, compare, keep, kept_texts, meaning, open_kept
+from truerank.overlaps import OverlapRules, compare, keep, kept_before, kept_texts
 from truerank.overlaps.results import without_parts
-from truerank.vectors.encoders.base import Vectors
 from truerank.work.engines import LocalEngine
 from truerank.work.jobs import Job
 
@@ -152,21 +147,15 @@ def test_kept_texts_parts_and_processes_give_the_same_bytes(tmp_path: Path, monk
     test, training = _planted(3)
     once = compare(test, training).frame
     kept = keep(training, OverlapRules(), Job(tmp_path / "training"))
-    assert compare(test, open_kept(kept.folder), job=Job(tmp_path / "work")).frame.equals(once)
+    again = kept_before(kept.folder, OverlapRules())
+    assert again is not None and kept_before(kept.folder, OverlapRules(ngram=8)) is None
+    assert compare(test, again, job=Job(tmp_path / "work")).frame.equals(once)
     assert compare(iter(test), iter(training), job=Job(tmp_path / "two", LocalEngine(2))).frame.equals(once)
     monkeypatch.setattr("truerank.overlaps.kept_texts.PART", 120)
     parts = keep(training, OverlapRules(), Job(tmp_path / "parts"))
     assert len(parts.parts) == 3
     pieces = compare(test, parts).frame
     assert pieces.sort(pieces.columns).equals(once.sort(once.columns))
-
-
-def test_kept_texts_of_other_ngrams_are_refused(tmp_path: Path) -> None:
-    kept = keep(_texts(1, 3), OverlapRules(), Job(tmp_path))
-    with pytest.raises(InputError, match="n-grams of 13 words, not of 8"):
-        open_kept(kept.folder, OverlapRules(ngram=8))
-    with pytest.raises(InputError, match="n-grams of 13 words, not of 8"):
-        compare(kept, _texts(2, 3), OverlapRules(ngram=8))
 
 
 def test_crowds_are_counted_where_no_pair_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,81 +188,3 @@ def test_texts_without_words_are_compared_as_texts_only() -> None:
     assert compare([], []).frame.is_empty()
     found = compare([("a", ""), ("b", "?!"), ("c", "…")], [("1", ""), ("2", "?!")]).frame
     assert found.select("test_id", "training_id").rows() == [("b", "2")]
-
-
-def test_a_folder_without_kept_texts_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no texts are kept"):
-        open_kept(tmp_path)
-
-
-class _Unknown(TrigramEncoder):
-    """Has one piece for all words of "w" and a number, also backwards, as tokenizers have for unknown scripts."""
-
-    _word = re.compile(r"\b(?:w\d+|\d+w)\b", re.IGNORECASE)
-
-    def pieces(self, texts: Sequence[str]) -> list[tuple[int, int]]:
-        return [(len(text.split()), len(self._word.findall(text))) for text in texts]
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        return super().encode([self._word.sub("unknown", text) for text in texts])
-
-
-def _windows(text: str) -> Vectors:
-    words = text.split()
-    windows = [words[at : at + 150] for at in range(0, max(1, len(words) - 75), 75)]
-    return TrigramEncoder().encode([" ".join(window) for window in windows])
-
-
-def test_cosines_are_those_of_the_most_similar_passages(tmp_path: Path) -> None:
-    test, training = ([*every[:20], *every[-20:]] for every in _planted(4))
-    test.append(("long", " ".join(text for _, text in _texts(8, 8))))
-    training.append(("long too", f"{test[-1][1]} {' '.join(text for _, text in _texts(9, 8))}"))
-    rules = OverlapRules(threshold=0.85)
-    found = compare(test, training, rules, Job(tmp_path), encoder=TrigramEncoder())
-    assert found.semantic == "compared"
-    rows = {(row["test_id"], row["training_id"]): row for row in found.frame.to_dicts()}
-    ours, theirs = ([(name, _windows(text)) for name, text in every] for every in (test, training))
-    above = 0
-    for test_id, one in ours:
-        for training_id, other in theirs:
-            cosine, row = float((one @ other.T).max()), rows.get((test_id, training_id))
-            if row is not None:
-                assert row["cosine"] == pytest.approx(cosine, abs=0.002)
-                assert (row["cosine"] > 0.85) == ("encoder" in row["evidence"])
-            if abs(cosine - 0.85) > 0.002:
-                assert cosine < 0.85 or row is not None
-                above += cosine > 0.85
-    assert 5 < above < len(test) * len(training) / 5
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0])
-def test_no_pair_is_missed_by_what_few_directions_tell(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meaning, "_MANY", share)
-    test, training = (dict([*every[:20], *every[-20:]]) for every in _planted(4))
-    rules = OverlapRules(threshold=0.6)
-    found = compare(test.items(), training.items(), rules, encoder=TrigramEncoder())
-    above = {(row["test_id"], row["training_id"]) for row in found.of("encoder").to_dicts()}
-    cosines = TrigramEncoder().encode([*test.values()]) @ TrigramEncoder().encode([*training.values()]).T
-    every = {pair: float(cosine) for pair, cosine in zip(product(test, training), cosines.ravel(), strict=True)}
-    assert {pair for pair, cosine in every.items() if cosine > 0.602} <= above
-    assert above <= {pair for pair, cosine in every.items() if cosine > 0.598}
-    assert 50 < len(above) < len(every) / 2
-
-
-def test_the_encoder_is_asked_about_each_text_that_it_can_read(tmp_path: Path) -> None:
-    test, training = _planted(4)
-    found = compare(test, keep(training, OverlapRules(), Job(tmp_path), _Unknown()), encoder=_Unknown())
-    assert (found.semantic, found.unread) == ("unknown language", (len(test), len(training)))
-    assert found.frame["cosine"].null_count() == len(found.frame) > 0
-    # One log, two languages: what stands beside a text does not matter.
-    asked = "how do damaged coral reefs recover slowly from bleaching"
-    mixed, copy = [*test, ("read", asked), ("nearly", f"{asked} w1")], ("1", asked.replace("from", "from the"))
-    found = compare(mixed, [*training, copy], OverlapRules(threshold=0.8), encoder=_Unknown())
-    assert (found.semantic, found.unread) == ("compared", (len(test), len(training)))
-    assert set(found.of("encoder")["test_id"]) == {"read", "nearly"}
-
-
-def test_vectors_of_other_encoders_are_not_compared() -> None:
-    texts = _texts(1, 5)
-    found = compare(texts, texts)
-    assert (found.semantic, found.frame["cosine"].drop_nulls().len()) == ("not asked", 0)

@@ -23,7 +23,6 @@ from typing import Any, Final
 import polars as pl
 
 from truerank import sources
-from truerank.audits.leakage.clean import _removed_before
 from truerank.audits.pool import judged_topics
 from truerank.audits.survivorship import annotation_logs, answers, instances
 from truerank.audits.track import analysis, means, validation
@@ -216,9 +215,6 @@ _GOLDEN: Final = (
     b"question,expected,new,old\nhow to a?,d1,d1;d2;d3,d3;d1\nhow to b?,d2,d2;d3;d4,d4\n"
     b'how to c?,"[""d3"", ""d5""]",d3;d1;d2,\n'
 )
-_REMOVED: Final = (
-    b"query_id\tsource\ttest\ttopic_id\tfield\tsimilarity\ttype\twhy\n1\ts\tt\t301\ttitle\t0.95\tsame\tabove\n"
-)
 _TABLE_FILES: Final = ("x.tsv", "x.csv", "x.jsonl", "x.json", "x", "x.parquet", "x.txt")
 
 READERS: Final = {
@@ -359,7 +355,6 @@ READERS: Final = {
         ),
         lambda spec: read_as_given([spec]),
     ),
-    "removed queries": Reader(("x.removed.tsv",), ((0, _REMOVED),), _removed_before),
     "weights": Reader(("x.safetensors",), ((0, _safetensors()),), _weights),
     "archive settings": Reader(
         ("x.toml",), ((0, b"retries = 2\ntimeout = 3.5\n"),), lambda spec: archive.ArchiveOptions().with_file(spec)

@@ -198,11 +198,6 @@ _NEW = "judge new NEW --annotators ann --items OUT"
     [
         ([f"{_SCAN} --out OUT"], "items.jsonl", f"{_NEW} --scheme transfer"),
         ([f"{_POOL} --out OUT"], "batches/ann.jsonl", f"{_NEW}/batches/ann.jsonl --scheme relevance-documents"),
-        (
-            [_AUDIT, "leakage clean --audit OUT/audit --train IN/topics.tsv --out OUT/c.tsv"],
-            "c.tsv.removed.tsv",
-            "leakage clean --match id --audit OUT/c.tsv.removed.tsv --train IN/topics.tsv --out NEW",
-        ),
     ],
 )
 def test_a_flipped_bit_in_a_file_of_a_command_is_said(makers, name, line, given, tmp_path, monkeypatch, capsys):

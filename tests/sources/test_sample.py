@@ -185,7 +185,7 @@ def test_labels_open_as_the_annotations_do(training: dict[str, str]) -> None:
 def test_the_labels_are_enough_for_a_threshold() -> None:
     found = calibrate(str(SAMPLE.labels), min_precision=0.9)
     assert found.chosen == pytest.approx(0.898, abs=0.0015)
-    found = calibrate(str(SAMPLE.labels), min_precision=0.9, rule="point")
+    found = calibrate(str(SAMPLE.labels), min_precision=0.9, rule="lowest")
     assert found.chosen == pytest.approx(0.864, abs=0.0005)
 
 

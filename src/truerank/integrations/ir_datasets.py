@@ -175,9 +175,6 @@ class _Cleaned:
         command = manifest.get("command") if isinstance(manifest, dict) else None
         if command not in _COMMANDS:
             raise InputError(f"it was written by '{command}'", remedy, where=beside)
-        if manifest.get("options", {}).get("remove") == "docs":
-            fault = "a reduced corpus has neither queries nor judgments"
-            raise InputError(fault, "register its queries, with the corpus as `docs`", where=beside)
         written = manifest.get("artifacts", {})
         file = output
         if output.is_dir():

@@ -11,20 +11,17 @@ import numpy as np
 import polars as pl
 
 from truerank.arrays import Hashes, among
-from truerank.errors import InputError
 from truerank.near_duplicates import Documents, Sketches, between
 from truerank.near_duplicates.shingles import CommonShingles, Numbers, starts_of
 from truerank.near_duplicates.sketches import claim
 from truerank.overlaps.kept_texts import KeptTexts, keep
-from truerank.overlaps.meaning import cosines, similar
-from truerank.overlaps.results import OVERLAPS, OverlapRules, Overlaps, SemanticState, TextPart, with_evidence
+from truerank.overlaps.results import OVERLAPS, OverlapRules, Overlaps, TextPart, with_evidence
 from truerank.overlaps.wording import HOLDERS, Common, familiar, same_letters, same_words, without_familiar
-from truerank.vectors.encoders.base import Encoder
 from truerank.work.blocks import BlockStore
 from truerank.work.jobs import Job, opened
 
 #: Of unfinished work.
-_FORMAT: Final = 4
+_FORMAT: Final = 5
 #: Texts with one shingle up to which all are compared: what is found does not depend on what else is compared.
 _CROWD: Final = 1 << 14
 #: Shingles that are compared at a time.
@@ -37,7 +34,6 @@ def compare(
     rules: OverlapRules = OverlapRules(),
     job: Job | None = None,
     *,
-    encoder: Encoder | None = None,
     holders: int = HOLDERS,
 ) -> Overlaps:
     """Finds the texts of a test side that are in a training side.
@@ -48,26 +44,19 @@ def compare(
         rules: what counts as an overlap.
         job: where unfinished work lies, what runs it, and whom it tells; by default a temporary folder and this
             process. A killed job continues if it gets the same texts and rules.
-        encoder: makes the vectors of streams; None for no semantic evidence. Kept texts have theirs or not.
         holders: texts of the test side that hold a shingle, from which on it is familiar (`overlaps.familiar`).
 
     Returns:
         The pairs. Memory grows with the pairs and with a million texts of each side, not with the sides.
 
     Raises:
-        InputError: kept texts for other n-grams, a folder with other work, or a worker died.
+        InputError: a folder with other work, or a worker died.
     """
     with opened(job) as work:
         ours, theirs = (
-            side if isinstance(side, KeptTexts) else keep(side, rules, work.part(f"{name}-texts"), encoder)
+            side if isinstance(side, KeptTexts) else keep(side, rules, work.part(f"{name}-texts"))
             for name, side in (("test", test), ("training", training))
         )
-        for side in (ours, theirs):
-            if side.rules.ngram != rules.ngram:
-                fault = f"texts kept for n-grams of {side.rules.ngram} words, not of {rules.ngram}"
-                raise InputError(fault, "keep them again", where=side.folder)
-        state = semantic_state(ours, theirs)
-        dimension = ours.encoder[1] if state == "compared" and ours.encoder else 0
         identity = [_identity(side) for side in (ours, theirs)]
         claim(work.folder, {"format": _FORMAT, "rules": asdict(rules), "sides": identity, "holders": holders})
         store, crowds = BlockStore(work.folder / "pairs"), BlockStore(work.folder / "crowds")
@@ -75,56 +64,41 @@ def compare(
         for number, (left, right) in enumerate(places):
             if not store.has(number):
                 part = work.part(f"compare-{number:05d}")
-                found, crowd = _compared(left, right, rules, part, (dimension, holders))
+                found, crowd = _compared(left, right, rules, part, holders)
                 crowds.save(number, pl.DataFrame({"crowded": [crowd]}))
                 store.save(number, found)
                 shutil.rmtree(part.folder, ignore_errors=True)
         frames = [store.load(number) for number in range(len(places))]
         crowded = sum(int(crowds.load(number).item()) for number in range(len(places)))
     pairs = pl.concat([pl.DataFrame(schema=OVERLAPS), *frames])
-    return Overlaps(rules, (len(ours), len(theirs)), pairs, state, crowded, (ours.unread, theirs.unread))
+    return Overlaps(pairs, crowded)
 
 
 def _identity(side: KeptTexts) -> list[Any]:
-    parts = [[list(part.shingles.sizes), part.shingles.shingles, part.ngrams.shingles] for part in side.parts]
-    return [parts, None if side.encoder is None else side.encoder[0]]
+    return [[list(part.shingles.sizes), part.shingles.shingles, part.ngrams.shingles] for part in side.parts]
 
 
-def semantic_state(test: KeptTexts, training: KeptTexts) -> SemanticState:
-    if test.encoder is None or test.encoder != training.encoder:
-        return "not asked"
-    unread = any(0 < len(side) - side.empty <= side.unread for side in (test, training))
-    return "unknown language" if unread else "compared"
-
-
-def _compared(
-    left: TextPart, right: TextPart, rules: OverlapRules, job: Job, how: tuple[int, int]
-) -> tuple[pl.DataFrame, int]:
+def _compared(left: TextPart, right: TextPart, rules: OverlapRules, job: Job, holders: int) -> tuple[pl.DataFrame, int]:
     """The pairs of a part of each side with all evidence, by text and text; and how many shingles and n-grams are
-    crowded. `how` has the dimension of the vectors to compare, or 0, and the holders of what is familiar.
+    crowded. Shingles with so many `holders` are familiar.
     """
-    dimension, holders = how
     near = between(left.shingles, right.shingles, rules.shingles, job.part("near"), numbered=True, crowd=_CROWD)
     ngrams = between(left.ngrams, right.ngrams, rules.ngrams, job.part("ngrams"), numbered=True, crowd=_CROWD)
     every = pl.concat([each.pairs.select(pl.col("left", "right").cast(pl.Int64)) for each in (near, ngrams)]).unique()
     words = same_words(left, right, job.part("words"))
     wording = pl.concat([words, same_letters(left, right, words, rules)])
-    proposed = [_with_copies(every, right), wording.select("left", "right")]
-    if dimension:
-        proposed.append(similar(left, right, dimension, rules.threshold, job.part("meaning")))
-    pairs = pl.concat(proposed).unique().sort("left", "right")
-    cosine = cosines(pairs, left, right, dimension) if dimension else pl.lit(None, pl.Float64)
-    found = _measured(pairs, (left, right), rules, holders).with_columns(cosine=cosine)
-    found = found.join(wording, on=["left", "right"], how="left", maintain_order="left")
-    found = with_evidence(_named(found, left, right, "shown", "text"), rules)
-    found = _named(found, left, right, "document_id", "id").select(OVERLAPS.keys()).cast(OVERLAPS)  # type: ignore[arg-type]
-    return found, near.crowded + ngrams.crowded
+    pairs = pl.concat([_with_copies(every, right), wording.select("left", "right")]).unique().sort("left", "right")
+    measured = _measured(pairs, (left, right), rules, holders)
+    measured = measured.join(wording, on=["left", "right"], how="left", maintain_order="left")
+    measured = with_evidence(_named(measured, left, right, "shown", "text"), rules)
+    measured = _named(measured, left, right, "document_id", "id").select(OVERLAPS.keys()).cast(OVERLAPS)  # type: ignore[arg-type]
+    return measured, near.crowded + ngrams.crowded
 
 
-def _named(found: pl.DataFrame, left: TextPart, right: TextPart, column: str, name: str) -> pl.DataFrame:
+def _named(pairs: pl.DataFrame, left: TextPart, right: TextPart, column: str, name: str) -> pl.DataFrame:
     """The pairs with a column of the texts of both sides, as `test_NAME` and `training_NAME`."""
-    ours, theirs = left.gathered(column, found["left"]), right.gathered(column, found["right"])
-    return found.with_columns(ours.alias(f"test_{name}"), theirs.alias(f"training_{name}"))
+    ours, theirs = left.gathered(column, pairs["left"]), right.gathered(column, pairs["right"])
+    return pairs.with_columns(ours.alias(f"test_{name}"), theirs.alias(f"training_{name}"))
 
 
 def _with_copies(pairs: pl.DataFrame, right: TextPart) -> pl.DataFrame:
@@ -172,7 +146,7 @@ def _common(numbers: tuple[Numbers, Numbers], sides: tuple[Sketches, Sketches], 
         ).astype(np.int64)[of]
         for side, of in zip(sides, numbers, strict=True)
     ]
-    both, known = np.zeros(len(numbers[0]), np.int64), np.zeros((3, len(numbers[0])), np.int64)
+    both, familiar_ones = np.zeros(len(numbers[0]), np.int64), np.zeros((3, len(numbers[0])), np.int64)
     order = np.argsort(numbers[1], kind="stable")
     total = np.cumsum((sizes[0] + sizes[1])[order])
     cuts = np.searchsorted(total, np.arange(_AT_ONCE, int(total[-1]) if len(total) else 0, _AT_ONCE))
@@ -184,23 +158,23 @@ def _common(numbers: tuple[Numbers, Numbers], sides: tuple[Sketches, Sketches], 
         first[np.unique(numbers[0][chosen], return_index=True)[1]] = True
         names = familiar(ours[first[our_pair]], sides[0], holders)
         usual = [among(values, names) for values in (ours, theirs)]
-        found = CommonShingles.of(
+        common = CommonShingles.of(
             len(chosen), np.concatenate((ours, theirs)), np.concatenate((our_pair, their_pair)), np.concatenate(usual)
         )
-        both[chosen], known[0, chosen] = found.every, found.marked
+        both[chosen], familiar_ones[0, chosen] = common.every, common.marked
         for row, (marked, pair) in enumerate(zip(usual, (our_pair, their_pair), strict=True), 1):
-            known[row, chosen] = np.bincount(pair[marked], minlength=len(chosen))
-    return without_familiar(Common(both, sizes[0], sizes[1]), Common(*known))
+            familiar_ones[row, chosen] = np.bincount(pair[marked], minlength=len(chosen))
+    return without_familiar(Common(both, sizes[0], sizes[1]), Common(*familiar_ones))
 
 
 def _gathered(side: Sketches, numbers: Numbers) -> tuple[Hashes, Numbers]:
     """The shingles of some texts, one text after the other, and the place of the text that has each."""
     firsts = starts_of(np.array(side.sizes, np.int64))
     block_of = np.searchsorted(firsts, numbers, side="right") - 1
-    found, owner = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)]
+    shingles, owner = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)]
     for block in np.unique(block_of).tolist():
         places = np.flatnonzero(block_of == block)
         rows = side.load(block, side.columns[0])[side.columns[0]].gather(numbers[places] - firsts[block])
-        found.append(np.frombuffer(b"".join(rows), "<u8"))
+        shingles.append(np.frombuffer(b"".join(rows), "<u8"))
         owner.append(np.repeat(places, rows.bin.size().to_numpy().astype(np.int64) // 8))
-    return np.concatenate(found), np.concatenate(owner)
+    return np.concatenate(shingles), np.concatenate(owner)

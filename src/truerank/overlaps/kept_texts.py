@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import unicodedata
@@ -19,18 +20,16 @@ from truerank import near_duplicates
 from truerank.errors import InputError
 from truerank.near_duplicates import Shingles
 from truerank.near_duplicates.shingles import shingled
-from truerank.near_duplicates.sketches import Documents, ExtraColumns, boilerplate, keep_changed
-from truerank.overlaps.meaning import encoded
+from truerank.near_duplicates.sketches import Documents, boilerplate, keep_changed
 from truerank.overlaps.results import WORDING_LIMIT, OverlapRules, TextPart
 from truerank.records import Document
 from truerank.sources.distinct import text_hashes
 from truerank.sources.markup import html_text
 from truerank.text.normalising import normalise
-from truerank.vectors.encoders.base import Encoder
 from truerank.work.jobs import Job
 from truerank.work.kept import keep_json, kept_json
 
-_FORMAT: Final = 4
+_FORMAT: Final = 5
 _MANIFEST: Final = "texts.json"
 #: Texts of a part; parts are compared one after the other, so that memory does not grow with a collection.
 PART: Final = 1 << 20
@@ -44,33 +43,33 @@ _NGRAM_COLUMNS: Final = ("ngrams", "ngram_size")
 
 @dataclass(frozen=True)
 class _Beside:
-    """The columns that are kept beside the sketches: hash of the folded text, n-grams, words, short texts, vectors."""
+    """The columns that are kept beside the sketches: hash of the folded text, n-grams, words and short texts."""
 
     ngrams: Shingles
-    encoder: Encoder | None = None
 
     @property
     def identity(self) -> Mapping[str, str | int]:
-        own: dict[str, str | int] = {} if self.encoder is None else {"encoder": self.encoder.fingerprint}
-        return {"beside": _FORMAT, "ngram": self.ngrams.shingle_size, "wording_limit": WORDING_LIMIT, **own}
+        return {"beside": _FORMAT, "ngram": self.ngrams.shingle_size, "wording_limit": WORDING_LIMIT}
 
     def __call__(self, texts: Sequence[str]) -> Mapping[str, pl.Series]:
-        found = shingled(texts, self.ngrams, measured=True)
-        content = found.shingles.astype(_HASH, copy=False).tobytes()
-        bounds = (found.starts * _HASH.itemsize).tolist()
-        words = found.measured.tolist()
+        cut = shingled(texts, self.ngrams, measured=True)
+        content = cut.shingles.astype(_HASH, copy=False).tobytes()
+        bounds = (cut.starts * _HASH.itemsize).tolist()
+        words = cut.measured.tolist()
         short = [text if count <= WORDING_LIMIT else None for text, count in zip(texts, words, strict=True)]
         return {
             "folded": pl.Series(text_hashes([folded(text) for text in texts]), dtype=pl.UInt64),
             "ngrams": pl.Series([content[begin:end] for begin, end in pairwise(bounds)], dtype=pl.Binary),
-            "ngram_size": pl.Series(np.diff(found.starts).astype(np.uint32)),
-            "measured": pl.Series(found.measured.astype(np.uint32)),
+            "ngram_size": pl.Series(np.diff(cut.starts).astype(np.uint32)),
+            "measured": pl.Series(cut.measured.astype(np.uint32)),
             "short": pl.Series(short, dtype=pl.String),
             "shown": pl.Series(
-                [one or " ".join(text[: 2 * _SHOWN].split())[:_SHOWN] for one, text in zip(short, texts, strict=True)],
+                [
+                    brief or " ".join(text[: 2 * _SHOWN].split())[:_SHOWN]
+                    for brief, text in zip(short, texts, strict=True)
+                ],
                 dtype=pl.String,
             ),
-            **({} if self.encoder is None else encoded(texts, self.encoder)),
         }
 
 
@@ -82,98 +81,57 @@ class KeptTexts:
         folder: where they lie.
         rules: whose `ngram` they were made for; thresholds do not matter here.
         parts: of at most about a million texts.
-        encoder: fingerprint of the encoder that was asked, and the dimension of its vectors; None where none was.
     """
 
     folder: Path
     rules: OverlapRules
     parts: tuple[TextPart, ...]
-    encoder: tuple[str, int] | None = None
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
 
-    @property
-    def empty(self) -> int:
-        """Texts without words, which are compared as texts only."""
-        return sum(part.shingles.empty for part in self.parts)
 
-    @cached_property
-    def unread(self) -> int:
-        """Texts of which the encoder could not read a passage, and was not asked about it."""
-        return sum(int(part.column("unread").sum()) for part in self.parts) if self.encoder else 0
-
-
-def keep(texts: Documents, rules: OverlapRules, job: Job, encoder: Encoder | None = None) -> KeptTexts:
+def keep(texts: Documents, rules: OverlapRules, job: Job) -> KeptTexts:
     """Makes and keeps what texts are compared by.
 
-    It takes about 20 bytes for each word, and with an encoder two bytes for each dimension of each passage.
+    It takes about 20 bytes for each word.
 
     Args:
         texts: pairs of id and text, or documents; a stream that is read once. Ids may repeat.
         rules: what an n-gram is.
         job: the folder that keeps it, what runs the work, and whom it tells; a killed job continues if it gets the same
             texts.
-        encoder: makes vectors of what it can read; None for none.
 
     Returns:
         The texts, which `compare` takes in place of a stream.
-
-    Raises:
-        InputError: the folder has texts kept with other rules; a worker died.
     """
     stream, count = iter(texts), 0
-    beside = columns_beside(rules, encoder)
     while (first := next(stream, None)) is not None:
         part: Iterator[Any] = chain([first], islice(stream, PART - 1))
-        near_duplicates.keep(part, rules.shingles, job.part(part_name(count)), beside)
+        near_duplicates.keep(part, rules.shingles, job.part(part_name(count)), _Beside(rules.ngrams))
         count += 1
-    made = KeptTexts(job.folder, rules, (), None if encoder is None else (encoder.fingerprint, encoder.dimension))
-    return finished(made, job.folder, count)
+    return _finished(job.folder, rules, count)
 
 
-def finished(kept: KeptTexts, folder: Path, parts: int | None = None) -> KeptTexts:
-    """Says that a folder holds texts that were kept as others were, and opens them."""
+def _finished(folder: Path, rules: OverlapRules, parts: int) -> KeptTexts:
+    """Says that a folder holds kept texts, and opens them."""
     folder.mkdir(parents=True, exist_ok=True)
-    found = {
-        "format": _FORMAT,
-        "ngram": kept.rules.ngram,
-        "parts": len(kept.parts) if parts is None else parts,
-        "encoder": kept.encoder,
-    }
-    keep_json(folder / _MANIFEST, found)
-    return open_kept(folder, kept.rules)
-
-
-def open_kept(folder: Path, rules: OverlapRules = OverlapRules()) -> KeptTexts:
-    """Opens what `keep` has kept.
-
-    Args:
-        folder: where it lies.
-        rules: those of the comparison; `ngram` must be that of the texts.
-
-    Raises:
-        InputError: nothing there, damaged, or made with another n-gram or version.
-    """
-    kept = kept_json(folder / _MANIFEST)
-    if kept is None:
-        raise InputError("no texts are kept here", "keep them first, or let the work finish", where=folder)
-    if kept.get("format") != _FORMAT:
-        raise InputError("texts kept by another version", "keep them again", where=folder)
-    if kept.get("ngram") != rules.ngram:
-        fault = f"texts kept for n-grams of {kept.get('ngram')} words, not of {rules.ngram}"
-        raise InputError(fault, "keep them again", where=folder)
-    parts = tuple(_part(folder / part_name(part), rules) for part in range(kept["parts"]))
-    encoder = None if kept["encoder"] is None else (str(kept["encoder"][0]), int(kept["encoder"][1]))
-    return KeptTexts(folder, rules, parts, encoder)
+    keep_json(folder / _MANIFEST, {"format": _FORMAT, "ngram": rules.ngram, "parts": parts})
+    return KeptTexts(folder, rules, _parts(folder, rules, parts))
 
 
 def kept_before(folder: Path, rules: OverlapRules) -> KeptTexts | None:
     """What `keep` has kept; None where it has not finished, or where it is damaged, so that `keep` mends it."""
-    try:
-        return open_kept(folder, rules)
-    except InputError:
+    kept = kept_json(folder / _MANIFEST)
+    if kept is None or (kept.get("format"), kept.get("ngram")) != (_FORMAT, rules.ngram):
         return None
+    with contextlib.suppress(InputError):
+        return KeptTexts(folder, rules, _parts(folder, rules, kept["parts"]))
+    return None
+
+
+def _parts(folder: Path, rules: OverlapRules, count: int) -> tuple[TextPart, ...]:
+    return tuple(_part(folder / part_name(part), rules) for part in range(count))
 
 
 def _part(folder: Path, rules: OverlapRules) -> TextPart:
@@ -183,11 +141,6 @@ def _part(folder: Path, rules: OverlapRules) -> TextPart:
     return TextPart(
         shingles, replace(ngrams, shingles=sum(int(ngrams.column(block, "size").sum()) for block in blocks))
     )
-
-
-def columns_beside(rules: OverlapRules, encoder: Encoder | None) -> ExtraColumns:
-    """What is kept beside the sketches: hashes of the folded text, n-grams, short texts, and vectors of an encoder."""
-    return _Beside(rules.ngrams, encoder)
 
 
 def part_name(part: int) -> str:
@@ -233,8 +186,8 @@ class ComparedForm:
     def __call__(self, text: str) -> str:
         made = _as_read(text)
         if _MARKED.search(made):
-            found = html_text(made)
-            made = f"{found.title} {found.body}".strip()
+            page = html_text(made)
+            made = f"{page.title} {page.body}".strip()
         if self._boilerplate is not None:
             made = self._boilerplate.sub(" ", made)
         return made if made.strip() else text
@@ -265,13 +218,13 @@ def shared_passages(kept: KeptTexts) -> pl.DataFrame:
     )
 
 
-def keep_without(base: KeptTexts, texts: Documents, form: ComparedForm, job: Job, encoder: Encoder | None) -> KeptTexts:
+def keep_without(base: KeptTexts, texts: Documents, form: ComparedForm, job: Job) -> KeptTexts:
     """Keeps texts in another form; only what changes is made anew."""
-    used, stream = (None if base.encoder is None else encoder), iter(texts)
+    stream = iter(texts)
     for number, part in enumerate(base.parts):
         changed = (_changed(islice(stream, size), form) for size in part.shingles.sizes)
-        keep_changed(part.shingles, changed, job.part(part_name(number)), columns_beside(base.rules, used))
-    return finished(base, job.folder)
+        keep_changed(part.shingles, changed, job.part(part_name(number)), _Beside(base.rules.ngrams))
+    return _finished(job.folder, base.rules, len(base.parts))
 
 
 def _changed(texts: Iterator[Document | tuple[str, str]], form: ComparedForm) -> dict[int, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -40,7 +40,6 @@ class OverlapRules(Options):
         similarity: Texts are near-duplicates if the Jaccard similarity of their three-word shingles is at least this.
         containment: a pair counts if the larger text has at least this share of the smaller one's three-word shingles.
         contained_words: texts with fewer words are not looked for inside others.
-        threshold: a pair counts if the cosine similarity of the texts, or of two of their passages, is above this.
     """
 
     ngram: Annotated[int, Range(at_least=4, at_most=64)] = 13
@@ -48,7 +47,6 @@ class OverlapRules(Options):
     similarity: Annotated[float, Range(above=0, at_most=1)] = 0.8
     containment: Annotated[float, Range(above=0, at_most=1)] = 0.8
     contained_words: Annotated[int, Range(at_least=3)] = 5
-    threshold: Annotated[float, Range(at_least=-1, below=1)] = 0.91
 
     @property
     def shingles(self) -> Shingles:
@@ -64,13 +62,12 @@ class OverlapRules(Options):
 
 
 #: What can make a pair an overlap, in the order in which the column `evidence` joins them with "+".
-EVIDENCE_KINDS: Final = ("exact", "ngram", "near", "contains", "words", "letters", "encoder")
+EVIDENCE_KINDS: Final = ("exact", "ngram", "near", "contains", "words", "letters")
 
 OVERLAPS: Final[dict[str, Any]] = frame_schema(
     "test_id training_id: String, exact: Boolean, ngram_test ngram_training jaccard containment: Float64, "
-    "wording: String, cosine: Float64, test_words training_words: Int64, test_text training_text evidence: String"
+    "wording: String, test_words training_words: Int64, test_text training_text evidence: String"
 )
-SemanticState = Literal["compared", "unknown language", "not asked"]
 
 #: In scripts without blanks, a text with this share of `contained_words` is looked for inside others: a question has
 #: fewer words there, and nothing else finds it in a longer one, as its words are not cut.
@@ -81,49 +78,25 @@ PART_WORDS: Final = 10
 PART_SHARE: Final = 0.75
 
 
-@dataclass(frozen=True)
-class Overlaps:
+class Overlaps(NamedTuple):
     """The pairs of texts of two sides that overlap.
 
-    Attributes:
-        rules: what counts.
-        texts: how many texts were compared, of the test side and of the training side.
-        frame: columns as in `OVERLAPS`, in the order of the test side, then of the training side (of each million texts
-            of the training side); a pair stands once.
-            `exact`: the same text; blanks, case and marks at the end do not count. `ngram_test`: the share of the test
-            text's distinct n-grams that are in the training text; `ngram_training`: the other way round; null where
-            one of the two has fewer words than an n-gram. `jaccard`, `containment`: of the sets of three-word shingles;
-            containment is that of the smaller text in the larger one. Shares leave out what four or more texts of the
-            test side hold where a pair shares little else. `wording`: "words" where short texts have the same content
-            words, "letters" where these are one letter apart or several words are damaged, else null. `cosine`: null
-            where the encoder was not asked or cannot read one of the texts. `test_text`, `training_text`: of texts of
-            more than 32 words, the first 200 characters. `evidence`: the kinds (`EVIDENCE_KINDS`) that count.
-        semantic: whether the encoder compared; it does not where it can read no text of a side.
-        crowded: shingles and n-grams that so many texts have that not all pairs with them were compared; where above 0,
-            pairs may be missing among texts that share nothing rarer.
-        unread: of the test side and of the training side, texts that the encoder could not read, at least in part: it
-            was not asked about them.
+    `frame` has columns as in `OVERLAPS`, in the order of the test side, then of the training side (of each million
+    texts of the training side); a pair stands once.
+    `exact`: the same text; blanks, case and marks at the end do not count. `ngram_test`: the share of the test text's
+    distinct n-grams that are in the training text; `ngram_training`: the other way round; null where one of the two has
+    fewer words than an n-gram. `jaccard`, `containment`: of the sets of three-word shingles; containment is that of the
+    smaller text in the larger one. Shares leave out what four or more texts of the test side hold where a pair shares
+    little else. `wording`: "words" where short texts have the same content words, "letters" where these are one letter
+    apart or several words are damaged, else null. `test_text`, `training_text`: of texts of more than 32 words, the
+    first 200 characters. `evidence`: the kinds (`EVIDENCE_KINDS`) that count.
+
+    `crowded` counts shingles and n-grams that so many texts have that not all pairs with them were compared; where
+    above 0, pairs may be missing among texts that share nothing rarer.
     """
 
-    rules: OverlapRules
-    texts: tuple[int, int]
     frame: pl.DataFrame
-    semantic: SemanticState = "not asked"
-    crowded: int = 0
-    unread: tuple[int, int] = (0, 0)
-
-    @property
-    def counts(self) -> dict[str, tuple[int, int, int]]:
-        """For each kind of evidence: pairs, test texts and training texts."""
-        found = {}
-        for kind in EVIDENCE_KINDS:
-            pairs = self.of(kind)
-            found[kind] = (len(pairs), pairs["test_id"].n_unique(), pairs["training_id"].n_unique())
-        return found
-
-    def of(self, *kinds: str) -> pl.DataFrame:
-        """The pairs with any of some kinds of evidence."""
-        return self.frame.filter(pl.col("evidence").str.split("+").list.set_intersection(list(kinds)).list.len() > 0)
+    crowded: int
 
 
 def with_evidence(frame: pl.DataFrame, rules: OverlapRules) -> pl.DataFrame:
@@ -149,7 +122,6 @@ def with_evidence(frame: pl.DataFrame, rules: OverlapRules) -> pl.DataFrame:
         & (pl.col("containment") >= pl.when(short).then(1.0).otherwise(least(rules.containment, BRIEF_SHARE))),
         "words": pl.col("wording") == "words",
         "letters": pl.col("wording") == "letters",
-        "encoder": pl.col("cosine") > rules.threshold,
     }
     names = [pl.when(fires[kind]).then(pl.lit(kind)) for kind in EVIDENCE_KINDS]
     evidence = pl.concat_str(names, separator="+", ignore_nulls=True)

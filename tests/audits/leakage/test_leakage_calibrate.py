@@ -2,7 +2,6 @@
 
 import functools
 import json
-import re
 
 import numpy as np
 import pytest
@@ -15,10 +14,10 @@ from truerank.audits.leakage.calibration import LabelNext, Support, calibrate, p
 from truerank.errors import InputError
 from truerank.records import Judgment
 
-ANY = Support(labels=1, window=1.0, width=1.0)
+ANY = Support(labels=1, window=1.0)
 
 
-pointed = functools.partial(calibrate, rule="point")
+lowest = functools.partial(calibrate, rule="lowest")
 
 
 def pair(number, similarity, leak, probability=1.0, topic="1"):
@@ -56,7 +55,7 @@ def stratified(seed, precise_from=0.88, certain_from=0.93):
 
 
 def test_hand_computed_curve():
-    calibration = pointed(
+    calibration = lowest(
         pairs((0.905, True), (0.91, False), (0.915, True), (0.92, True)), support=ANY, min_precision=0.7
     )
     curve = dict(zip(np.round(calibration.thresholds, 3), calibration.precision, strict=True))
@@ -67,99 +66,61 @@ def test_hand_computed_curve():
     assert list(calibration.n[[0, 1, -1]]) == [4, 3, 1]
 
 
-def test_point_and_lowest_differ():
+def test_the_lowest_threshold_that_reaches_the_target():
     labels = pairs((0.905, True), (0.91, False), (0.915, True), (0.92, True))
-    assert pointed(labels, support=ANY, min_precision=0.7, rule="point").estimate == 0.91
-    assert pointed(labels, support=ANY, min_precision=0.7, rule="lowest").estimate == 0.904
+    assert lowest(labels, support=ANY, min_precision=0.7).estimate == 0.904
+    assert lowest(labels, support=ANY, min_precision=0.8).estimate == 0.91
 
 
 def test_weights_are_one_over_the_probability():
     labels = [pair(0, 0.95, True, 0.5), pair(1, 0.9, False, 0.1), pair(2, 0.9, True, 0.1)]
-    calibration = pointed(labels, support=ANY)
+    calibration = lowest(labels, support=ANY)
     assert calibration.precision[0] == pytest.approx((2 + 10) / (2 + 10 + 10))
     assert not any("counts alike" in note for note in calibration.notes)
-    assert any("counts alike" in note for note in pointed(pairs((0.9, True)), support=ANY).notes)
+    assert any("counts alike" in note for note in lowest(pairs((0.9, True)), support=ANY).notes)
 
 
 def test_stratified_sample_recovers_the_threshold_and_unweighted_does_not():
-    weighted, unweighted, inside, believed = [], [], [], []
+    weighted, unweighted = [], []
     for seed in range(12):
         true, labels = stratified(seed)
-        calibration = pointed(labels, encoder="e")
+        calibration = lowest(labels, encoder="e")
         weighted.append(calibration.estimate - true)
-        unweighted.append(pointed([x._replace(probability=1.0) for x in labels]).estimate - true)
-        low, high = calibration.interval
-        inside.append(low - 0.001 <= true <= high + 0.001)
-        believed.append(not calibration.refused)
+        unweighted.append(lowest([x._replace(probability=1.0) for x in labels]).estimate - true)
     assert 0.912 < true < 0.914
     assert abs(np.mean(weighted)) < 0.003
     assert max(map(abs, weighted)) < 0.02
     assert np.mean(unweighted) < -0.007
-    assert sum(inside) >= 10
-    assert sum(believed) >= 6
 
 
 def test_a_believed_answer():
     labels = pairs(*[(0.80 + 0.001 * i, i >= 100) for i in range(200)])
-    calibration = pointed(labels, encoder="paraphrase-MiniLM-L6-v2")
+    calibration = lowest(labels, encoder="paraphrase-MiniLM-L6-v2")
     # 100 leaks above 0.8995 and 11 false pairs below: 100 / 111 = 0.9009.
     assert calibration.chosen == calibration.estimate == 0.888
-    assert not calibration.refused
-    low, high = calibration.interval
-    assert 0.875 < low < 0.888 < high < 0.9
+    assert not calibration.refused and calibration.interval == (None, None)
     assert repr(calibration).splitlines()[0] == (
-        f"0.888: point estimate; the estimated precision stays at or above 0.9 (95% interval of the threshold "
-        f"{low:.3f} to {high:.3f}, 200 labelled pairs), for paraphrase-MiniLM-L6-v2."
+        "0.888: point estimate; the estimated precision first reaches 0.9 (200 labelled pairs), for "
+        "paraphrase-MiniLM-L6-v2."
     )
 
 
-def test_refuses_at_the_edge_of_the_sample():
-    labels = pairs(*[(0.90 + 0.0005 * i, i % 20 > 0) for i in range(1, 200)])
-    calibration = pointed(labels)
-    assert calibration.refused
-    assert "may lie below everything that was labelled (from 0.9005 on)" in calibration.reason
-    assert calibration.interval[0] is None
-    (wanted,) = calibration.label_next
-    assert (wanted.low, wanted.have) == (0.87, 199)
-    assert re.fullmatch(r"label \d+ more pairs from 0\.87 to 1\.00.*", calibration.remedy)
-
-
-def test_refuses_a_gap_around_the_answer():
-    labels = pairs(*[(0.80 + 0.001 * i, False) for i in range(30)], *[(0.96 + 0.001 * i, True) for i in range(40)])
-    calibration = pointed(labels)
-    assert calibration.refused
-    # 40 leaks and 4 false pairs above 0.825 make 0.909; nothing from 0.83 to 0.96 says where the precision turns.
-    assert calibration.estimate == 0.825
-    assert "4 labelled pairs within 0.03 above 0.825, 10 needed" in calibration.reason
-    assert any(wanted.low <= 0.84 and wanted.high >= 0.85 for wanted in calibration.label_next)
-
-
 def test_refuses_when_the_target_is_never_reached_or_labels_are_few():
-    never = pointed(pairs(*[(0.8 + 0.001 * i, i % 2 == 0) for i in range(200)]))
+    never = lowest(pairs(*[(0.8 + 0.001 * i, i % 2 == 0) for i in range(200)]))
     assert (never.chosen, never.estimate, never.label_next) == (None, None, ())
     assert never.reason == "no threshold with 10 labelled pairs above it reaches a precision of 0.9"
-    few = pointed(pairs((0.9, True), (0.8, False)))
+    few = lowest(pairs((0.9, True), (0.8, False)))
     assert few.reason == "only 2 labelled pairs"
     assert few.label_next == (LabelNext(0.8, 1.0, 1, 199),)
 
 
 def test_same_seed_same_numbers_and_json_is_plain():
     _, labels = stratified(1)
-    first, second = pointed(labels, seed=5), pointed(labels, seed=5)
+    first, second = calibrate(labels, seed=5), calibrate(labels, seed=5)
     assert json.dumps(first.json(), allow_nan=False) == json.dumps(second.json())
     assert first.json()["settings"]["seed"] == 5
     assert first.json()["curve"][0].keys() == {"threshold", "pairs", "precision", "low", "high"}
-    other = pointed(labels, seed=6)
-    assert not np.array_equal(first.low, other.low)
-    assert np.array_equal(first.precision, other.precision)
-
-
-def test_interval_of_pairs_that_all_agree_is_not_empty():
-    calibration = pointed(pairs(*[(0.9 + 0.001 * i, True) for i in range(20)]), support=ANY)
-    top = at(calibration, 0.9)
-    assert calibration.high[top] == 1.0
-    # Exact binomial bound for 19 of 19 at 95%: 0.025 ** (1 / 19).
-    assert calibration.low[top] == pytest.approx(0.82353, abs=1e-5)
+    assert not np.array_equal(first.low, calibrate(labels, seed=6).low)
 
 
 def test_cosines_beyond_one_and_unusable_rows():
@@ -170,7 +131,7 @@ def test_cosines_beyond_one_and_unusable_rows():
         Judgment("9", "", "tied", ("no",), similarity=0.9, annotator="b"),
         Judgment("9", "", "nothing", (), similarity=0.9),
     ]
-    calibration = pointed(labels, support=ANY)
+    calibration = lowest(labels, support=ANY)
     assert calibration.counts == {"pairs": 2, "leaks": 1, "unresolved": 1, "unlabelled": 1, "without_similarity": 1}
     assert calibration.thresholds[-1] == 0.999
 
@@ -178,44 +139,35 @@ def test_cosines_beyond_one_and_unusable_rows():
 @pytest.mark.parametrize("options", [{"min_precision": 0}, {"min_precision": 90}, {"confidence": 1}])
 def test_options_out_of_range(options):
     with pytest.raises(InputError, match="give a number between 0 and 1"):
-        pointed(pairs((0.9, True)), **options)
+        lowest(pairs((0.9, True)), **options)
 
 
 def test_bad_input():
     with pytest.raises(InputError, match="no labelled pair carries a similarity"):
-        pointed([Judgment("1", "", "a", ("yes",))])
+        lowest([Judgment("1", "", "a", ("yes",))])
     with pytest.raises(InputError, match="a sampling probability of 0"):
-        pointed([pair(0, 0.9, True, 0.0)])
+        lowest([pair(0, 0.9, True, 0.0)])
 
 
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(700, 1000), st.booleans()), min_size=1, max_size=60), st.sampled_from([0.5, 0.9]))
-def test_precision_stays_at_the_target_from_the_estimate_on(rows, target):
-    calibration = pointed(
+def test_the_estimate_is_the_first_to_reach_the_target(rows, target):
+    calibration = lowest(
         pairs(*[(s / 1000, leak) for s, leak in rows]), min_precision=target, support=Support(labels=3)
     )
-    seen = calibration.n >= 3
-    if calibration.estimate is None:
-        assert not seen.any() or calibration.precision[np.flatnonzero(seen)[-1]] < target
-    else:
-        above = seen & (calibration.thresholds >= calibration.estimate)
-        assert (calibration.precision[above] >= target - 1e-9).all()
-        before = np.flatnonzero(seen & (calibration.thresholds < calibration.estimate))
-        assert not before.size or calibration.precision[before[-1]] < target
-    assert (calibration.low <= calibration.precision + 1e-9).all()
-    assert (calibration.precision <= calibration.high + 1e-9).all()
+    reached = (calibration.n >= 3) & (calibration.precision >= target - 1e-9)
+    first = calibration.thresholds[np.flatnonzero(reached)[0]] if reached.any() else None
+    assert calibration.estimate == first
+    assert calibration.chosen == (first if len(rows) >= 3 else None)
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("drawing", ["strata", "topics"])
-def test_the_827_labels_are_refused(drawing):
+@pytest.mark.parametrize("drawing", ["pairs", "topics"])
+def test_the_827_labels(drawing):
     folder = DATA / "spire22/annotations"
-    calibration = pointed(sorted(folder.glob("query-*.jsonl")), drawing=drawing, encoder="paraphrase-MiniLM-L6-v2")
-    assert calibration.chosen is None
-    assert calibration.estimate == 0.926
-    assert ("edge of the sample: labels begin at 0.9009" in calibration.reason) == (drawing == "strata")
+    calibration = lowest(sorted(folder.glob("query-*.jsonl")), encoder="paraphrase-MiniLM-L6-v2")
+    assert calibration.chosen == calibration.estimate == 0.926
     assert calibration.n[0] == 825 and calibration.precision[0] == pytest.approx(720 / 825)
-    assert [(wanted.have, wanted.high) for wanted in calibration.label_next] == [(0, 0.9)]
     bounded = calibrate(sorted(folder.glob("query-*.jsonl")), drawing=drawing, encoder="paraphrase-MiniLM-L6-v2")
     assert 0.926 <= bounded.chosen < 0.97
     assert bounded.low[at(bounded, bounded.chosen)] >= 0.9
@@ -291,7 +243,7 @@ def test_the_bound_holds_where_the_truth_is_known():
         found = calibrate(labels)
         answers += not found.refused
         safe += [] if found.refused else [found.chosen >= true - 0.001]
-        point.append(pointed(labels).estimate >= true - 0.001)
+        point.append(lowest(labels).estimate >= true - 0.001)
     assert answers >= 20
     assert np.mean(safe) >= 0.9 > np.mean(point)
 

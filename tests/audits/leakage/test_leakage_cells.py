@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from xml.etree import ElementTree
 
-import polars as pl
 import pytest
 
 from truerank import leakage
-from truerank.audits.leakage.cells import CELLS, matrix_svg
 from truerank.options import Encoding
 
 FILES = {
@@ -40,8 +37,5 @@ def test_each_source_and_test_set_has_its_figures(found: leakage.AuditResult) ->
     assert rows["log", "topics"]["verdict"] == "CONTAMINATED" and rows["log", "other"]["verdict"] != "CONTAMINATED"
 
 
-def test_the_page_draws_them(found: leakage.AuditResult) -> None:
-    drawn = matrix_svg(pl.DataFrame(found.summary["cells"], CELLS))
-    titles = [one.text for one in ElementTree.fromstring(drawn.encode()).iter("{http://www.w3.org/2000/svg}title")]
-    assert titles[0] == "log, topics: CONTAMINATED, 2 of 3 leak, 0 in doubt"
-    assert found.folder is not None and "matrix" in (found.folder / "report.html").read_text()
+def test_the_page_lists_them(found: leakage.AuditResult) -> None:
+    assert found.folder is not None and "What matches, by training source" in (found.folder / "report.html").read_text()

@@ -26,7 +26,6 @@ from hypothesis import strategies as st
 from leakage_example import audit, save
 from places import DATA
 from truerank import leakage
-from truerank.audits.leakage import reduction as reducing
 from truerank.audits.leakage.filters import SourceForm, Target, copy
 from truerank.core.plain import plain
 from truerank.errors import InputError
@@ -45,9 +44,7 @@ def clean(source, audited, out, **options):
     return leakage.clean(audited, source, out=out, **options)
 
 
-def reduce_topics(source, audited, out, sds=None, **options):
-    if sds is not None:
-        return reducing.reduce_topics(source, audited, out, sds=sds)
+def reduce_topics(source, audited, out, **options):
     return leakage.clean(audited, test=source, out=out, remove="test", **options)
 
 
@@ -125,20 +122,6 @@ def test_jsonl_csv_and_triples(tmp_path):
     cleaning = clean(triples, audited, tmp_path / "t.tsv")
     assert cleaning.out.read_text() == lines[1]
     assert (cleaning.removed, cleaning.removed_queries) == (2, 1)
-
-
-def test_triples_of_ids_by_what_an_earlier_cleaning_removed(tmp_path):
-    queries = tmp_path / "log.tsv"
-    queries.write_text("11\torganized crime\n12\tkeep this\n13\torganized crime\n")
-    first = clean(queries, audit(LEAKS), tmp_path / "clean.tsv")
-    triples = tmp_path / "triples.tsv"
-    triples.write_text("11\t5\t6\n12\t11\t13\n13\t7\t8\n111\t1\t2\n")
-    second = clean(f"{triples}#1", first.removed_file, tmp_path / "t.tsv", match="id")
-    assert second.out.read_text() == "12\t11\t13\n111\t1\t2\n"
-    assert [row["query_id"] for row in removed(second)] == ["1", "3"]
-    assert [row["text"] for row in removed(second)] == ["11", "13"]
-    with pytest.raises(InputError, match="clean the file of the queries first"):
-        clean(f"{triples}#1", save(audit(LEAKS), tmp_path / "audit"), tmp_path / "t.tsv", match="id")
 
 
 def test_parquet_keeps_columns_types_and_metadata(tmp_path):
@@ -450,12 +433,11 @@ def test_smallest_detectable_difference():
 def test_detectable_differences_in_the_result(tmp_path):
     source = tmp_path / "robust.tsv"
     source.write_text("".join(f"{topic}\ttopic number {topic}\n" for topic in range(300, 350)))
-    reduction = reduce_topics(source, audit(LEAKS), tmp_path / "a.tsv", sds={"bm25 – rm3": 0.1})
-    ((sd, whose, before, after),) = reduction.detectable
-    assert (sd, whose) == (0.1, "bm25 – rm3")
+    reduction = reduce_topics(source, audit(LEAKS), tmp_path / "a.tsv")
+    assert [row.sd for row in reduction.detectable] == [0.1, 0.2, 0.3]
+    _, before, after = reduction.detectable[0]
     assert before == pytest.approx(0.0404, abs=1e-4)
     assert after == detectable_difference(48, 0.1) > before
-    assert [row.sd for row in reduce_topics(source, audit(LEAKS), tmp_path / "a.tsv").detectable] == [0.1, 0.2, 0.3]
     assert "48 of 50 topics of robust remain" in repr(reduction)
 
 

@@ -9,10 +9,10 @@ from scipy import stats
 
 from leakage_example import audit, save
 from places import DATA
-from truerank.audits.leakage.effect import LeadSwap, effect, evaluated_means, spreads
-from truerank.audits.leakage.summaries import swap_table
+from truerank.audits.leakage.effect import effect
 from truerank.core.plain import plain
 from truerank.errors import InputError
+from truerank.measures.report import swap_table
 from truerank.records import Qrel, RunRow
 
 
@@ -89,19 +89,19 @@ def test_order_of_systems_without_the_leaked_topics():
     }
     result = effect(qrels, runs, ["t1", "t2"], measures="RR")
     (order,) = result.orders
-    assert order.swaps == (LeadSwap("memory", "solid", 0.125, -0.25),)
-    assert (order.largest_drop, order.dropped) == (1, "memory")
+    assert order.swaps == (("memory", "solid", 0.125, -0.25),)
+    assert (order.drop.ranks, order.drop.system) == (1, "memory")
     # Orders (3, 2, 1) and (1.5, 3, 1.5): concordant 1, discordant 1, tied 1.
-    assert order.tau == pytest.approx(stats.kendalltau([3, 2, 1], [1.5, 3, 1.5]).statistic)
-    assert order.tau == 0.0
-    assert "memory" in swap_table(result).text() and "+0.1250" in swap_table(result).text()
-    assert "Order of the systems" in repr(result)
+    assert order.tau.tau == pytest.approx(stats.kendalltau([3, 2, 1], [1.5, 3, 1.5]).statistic)
+    assert order.tau.tau == 0.0
+    assert "memory" in swap_table(order).text() and "+0.1250" in swap_table(order).text()
+    assert "RR: order of the systems, all and clean." in repr(result)
 
 
 def test_systems_that_tie_are_not_swapped():
     runs = {"a": run(t1=1, t2=2, t3=3), "b": run(t1=3, t2=1, t3=2), "c": run(t1=2, t2=3, t3=1)}
     (order,) = effect(judged("t1", "t2", "t3"), runs, ["t1"], measures="RR").orders
-    assert order.swaps == () and order.tau is None
+    assert order.swaps == () and order.tau.tau is None
 
 
 def test_audits_and_test_sets(tmp_path):
@@ -152,16 +152,6 @@ def test_sides_with_few_topics():
 def test_faults_of_options(options, fault):
     with pytest.raises(InputError, match=fault):
         effect(judged("t1"), {"a": run(t1=1)}, [], **options)
-
-
-def test_standard_deviations_for_the_detectable_difference():
-    runs = {"a": run(t1=1, t2=2, t3=1), "b": run(t1=2, t2=2, t3=4), "c": run(t1=1, t2=1, t3=1)}
-    sds = spreads(evaluated_means(judged("t1", "t2", "t3"), runs, "RR", "trec_eval"))
-    # a - b: 1/2, 0, 3/4
-    assert list(sds) == ["a – b", "a – c", "b – c"]
-    assert sds["a – b"] == pytest.approx(np.std([0.5, 0, 0.75], ddof=1))
-    with pytest.raises(InputError, match="differences need two runs"):
-        spreads(evaluated_means(judged("t1", "t2"), {"a": run(t1=1)}, "RR", "trec_eval"))
 
 
 @pytest.mark.shared

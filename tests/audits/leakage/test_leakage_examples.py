@@ -258,16 +258,6 @@ def test_clean_drops_the_topics_that_leak(audit: leakage.AuditResult, collection
     assert "t3" in (tmp_path / "a.jsonl").read_text()
 
 
-def test_an_encoder_is_asked_about_documents_on_request(collection: Path, tmp_path: Path) -> None:
-    train = write_lines(
-        tmp_path / "train.jsonl", [example("what is a fjord", prose(f"p{n}"), prose(f"n{n}")) for n in range(9)]
-    )
-    how = {"kinds": ("document-corpus",), "encoder": "packaged", "backend": "onnx"}
-    said = "not compared by an encoder"
-    assert said in " ".join(of(audited(train, collection, **how), "document-corpus").evidence)
-    assert said not in " ".join(of(audited(train, collection, encode_docs=True, **how), "document-corpus").evidence)
-
-
 @pytest.mark.parametrize("holders", [30, 70])
 def test_what_several_test_texts_share_is_no_leak(tmp_path: Path, holders: int) -> None:
     footer = prose("footer", 16)

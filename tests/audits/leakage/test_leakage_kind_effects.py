@@ -121,11 +121,3 @@ def test_documents_that_no_run_holds_and_no_topic_asks_for_cannot_tell() -> None
     (one,) = leakage.effect(QRELS, RUNS, other, "RR").kinds
     assert (one.leaked, one.counted, one.placebos[0].word) == (60, 0, "cannot tell")
     assert "No removed document counts" in one.placebos[0].reason
-
-
-def test_training_data_that_runs_name(tmp_path: Path) -> None:
-    header = "# ir_metadata.start\n# data:\n#   training data:\n#     - name: secret log\n# ir_metadata.end\n"
-    lines = [f"{row.topic_id} Q0 {row.doc_id} 1 {row.score!r} a\n" for row in RUNS["plain"]]
-    (tmp_path / "a.run").write_text(header + "".join(lines))
-    result = leakage.effect(QRELS, [tmp_path / "a.run"], found(tmp_path / "audit"), "RR", resamples=19)
-    assert [(one.name, one.audited) for one in result.training] == [("secret log", True)]

@@ -1,17 +1,14 @@
-"""Leaked topics beside random ones: what `leakage effect` and `leakage clean --remove test` say of the scores."""
+"""Leaked topics beside random ones: what `leakage effect` says of the scores."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from leakage_example import audit, save
 from places import DATA
 from truerank import leakage
-from truerank.cli.app import main
 from truerank.core.plain import plain
 from truerank.errors import InputError
 from truerank.measures import evaluate
@@ -49,7 +46,7 @@ def test_a_run_that_knows_the_leaked_topics_moves_more_than_chance() -> None:
     assert rows["memory"].change < rows["memory"].low and rows["plain"].p_corrected > 0.05
     clean = {row.run: row.clean.mean - row.all.mean for row in result.runs if row.measure == "RR"}
     assert {name: one.change for name, one in rows.items()} == pytest.approx(clean)
-    assert rr.order.tau == pytest.approx(result.orders[0].tau)
+    assert rr.order.tau == pytest.approx(result.orders[0].tau.tau)
     assert (result.settings["resamples"], result.settings["matched_by"]) == (1000, None)
     assert json.loads(json.dumps(plain(result), allow_nan=False))["placebos"][0]["verdict"] == rr.word
     assert "moved more than chance" in repr(result) and "1,000 removals of as many topics." in repr(result)
@@ -76,43 +73,6 @@ def test_random_topics_are_matched_by_the_runs_that_are_named() -> None:
         leakage.effect(QRELS, RUNS, LEAKED, "RR", matched_by="nobody")
     with pytest.raises(InputError, match="from plain alone"):
         leakage.effect(QRELS, {"plain": RUNS["plain"]}, LEAKED, "RR", matched_by="difficulty")
-
-
-def files(folder: Path) -> dict[str, Path]:
-    """Runs, judgments, topics and an audit on the disk."""
-    (folder / "t.qrels").write_text("".join(f"{one.topic_id} 0 d 1\n" for one in QRELS))
-    (folder / "topics.tsv").write_text("".join(f"{topic}\ttitle of {topic}\n" for topic in TOPICS))
-    for name, rows in RUNS.items():
-        lines = [f"{row.topic_id} Q0 {row.doc_id} {row.rank} {row.score} {name}\n" for row in rows]
-        (folder / f"{name}.run").write_text("".join(lines))
-    leaks = [("robust", topic, "title", "log", f"q{topic}", "x", 0.99) for topic in LEAKED]
-    return {"audit": save(audit(leaks), folder / "audit"), "out": folder / "clean.tsv"}
-
-
-def test_clean_compares_the_topics_that_it_removes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = files(tmp_path)
-    runs = [word for name in RUNS for word in ("--run", str(tmp_path / f"{name}.run"))]
-    words = [
-        "leakage", "clean", "--remove", "test", "--test", str(tmp_path / "topics.tsv"), "--audit", str(made["audit"]),
-        "--qrels", str(tmp_path / "t.qrels"), *runs, "--measure", "RR",
-    ]  # fmt: skip
-    with pytest.raises(SystemExit, match="0"):
-        main([*words, "--out", str(made["out"]), "--json", "--matched-by", "plain", "--resamples", "499"])
-    (placebo,) = json.loads(capsys.readouterr().out)["placebos"]
-    result = leakage.effect(QRELS, RUNS, LEAKED, "RR", matched_by="plain", resamples=499)
-    assert placebo == json.loads(json.dumps(result.placebos[0].json()))
-    assert len(made["out"].read_text().splitlines()) == 32
-    # A fault of an option is found before anything is written.
-    other = tmp_path / "other.tsv"
-    with pytest.raises(SystemExit, match="2"):
-        main([*words, "--out", str(other), "--matched-by", "nobody"])
-    assert "--matched-by: there is no run 'nobody'" in capsys.readouterr().err and not other.exists()
-
-
-def test_clean_without_runs_has_no_comparison(tmp_path: Path) -> None:
-    made = files(tmp_path)
-    result = leakage.clean(made["audit"], test=tmp_path / "topics.tsv", remove="test", out=made["out"])
-    assert plain(result)["placebos"] == [] and "random topics" not in repr(result)
 
 
 @pytest.mark.shared

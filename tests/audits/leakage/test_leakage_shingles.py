@@ -7,7 +7,7 @@ import random
 import polars as pl
 import pytest
 
-from truerank.audits.leakage.shingles import ShingleProbe
+from truerank.audits.leakage.encoders import ShingleProbe
 from truerank.overlaps import compare
 from truerank.overlaps.results import without_parts
 from truerank.text.wording import INSIDE, SHINGLES

@@ -15,8 +15,7 @@ from truerank.audits.leakage.audit import audit
 from truerank.audits.leakage.baseline import NewSince, since_baseline
 from truerank.audits.leakage.calibration import Calibration
 from truerank.audits.leakage.clean import Cleaning, LeakRules, TrainCleaning
-from truerank.audits.leakage.commands import CleaningSide, Spread, calibrate, clean
-from truerank.audits.leakage.documents.clean import CorpusReduction
+from truerank.audits.leakage.commands import CleaningSide, calibrate, clean
 from truerank.audits.leakage.effect import Effect, effect
 from truerank.audits.leakage.guard import DroppedRow, GuardReport, LeakageGuard, guard
 from truerank.audits.leakage.kinds import DocumentOptions, KindVerdict, kinds_of
@@ -31,7 +30,6 @@ __all__ = [
     "Calibration",
     "Cleaning",
     "CleaningSide",
-    "CorpusReduction",
     "DocumentOptions",
     "DroppedRow",
     "Effect",
@@ -41,7 +39,6 @@ __all__ = [
     "LeakageGuard",
     "NewSince",
     "Redaction",
-    "Spread",
     "TestReduction",
     "TrainCleaning",
     "audit",

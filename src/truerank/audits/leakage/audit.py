@@ -14,12 +14,11 @@ import polars as pl
 
 from truerank.audits.leakage.baseline import since_baseline
 from truerank.audits.leakage.calibration import calibrate
-from truerank.audits.leakage.cells import cells_of
 from truerank.audits.leakage.documents.audit import with_documents
 from truerank.audits.leakage.documents.texts import TestTexts, TrainingSource
 from truerank.audits.leakage.encoders import Models, WordVectors, same_stems
 from truerank.audits.leakage.estimate import TestEvidence, summarise_test
-from truerank.audits.leakage.kinds import DocumentOptions, spoken_verdicts
+from truerank.audits.leakage.kinds import DocumentOptions, cells_of, spoken_verdicts
 from truerank.audits.leakage.options import AuditOptions, Redaction, opened_labels
 from truerank.audits.leakage.proposals import (
     DistinctQueries,
@@ -402,7 +401,7 @@ def audit(
             job.options |= {"first_pass": {name: check["way"] for name, check in passes.items()}}
         publish(result, job)
         job.log("end")
-    return replace(result, left_over=tuple(_left_over(job)))
+    return result
 
 
 def verdicts(
@@ -585,10 +584,9 @@ class PreparedAudit:
             typed=not brief,
         )
         documents, tests = self.documents
-        exact = self.models.encoder if documents.encode_docs else None
         # Killed work continues with the same texts.
         work = Job(folder, open_engine(options.engine, options.workers), progress)
-        whole = partial(with_documents, tests=tests, training=self.sources, how=(documents, exact), job=work)
+        whole = partial(with_documents, tests=tests, training=self.sources, options=documents, job=work)
         if brief:
             result = summarised(checked={})
             if all(test["verdict"] == "CONTAMINATED" for test in result.summary["tests"].values()):
@@ -672,13 +670,3 @@ def _log_choice(job: Run, choice: ChosenWay) -> None:
     """Figures of this machine go to the log, the only file that differs from run to run."""
     measured = {"ways": choice.json()["ways"]} if choice.measured else {}
     job.log("first pass", processor=processor_name(), taken=asdict(choice.way), **measured)
-
-
-def _left_over(job: Run) -> list[str]:
-    """Unfinished work of audits with other inputs or options in the same folder, in sentences."""
-    found = []
-    for folder, size in job.work_folders():
-        job.log("unfinished work of another audit", work=folder.name, bytes=size)
-        remedy = "run that audit again to continue it, or remove the folder"
-        found.append(f"{folder}: unfinished work of another audit ({size / 1e6:.1f} MB); {remedy}")
-    return found

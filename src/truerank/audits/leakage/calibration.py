@@ -4,10 +4,10 @@ Two figures answer "from which similarity on is the precision at least 0.9?". Th
 whose precision is at least the target with the confidence asked for: the one to use, since at the threshold of the
 *point estimate* the true precision lies below the target in about half of all samples.
 
-The lower bound comes from a smooth rising curve of the chance of a leak (`precision_draws`). The point estimate is the
-Hájek estimate over the labelled pairs with a similarity above a threshold: each pair counts with one over its
-probability of having been sampled, so that a stratified sample speaks for the pairs it was drawn from; its interval
-comes from repeating the whole choice on bootstrap resamples.
+The lower bound comes from a smooth rising curve of the chance of a leak (`precision_draws`). The paper's threshold, the
+*lowest* whose estimate reaches the target, is that of the Hájek estimate over the labelled pairs above it: each pair
+counts with one over its probability of having been sampled, so that a stratified sample speaks for the pairs it was
+drawn from.
 
 An answer needs labels near it, otherwise it only mirrors where labelling stopped. `Support` says how many and how near;
 `calibrate` refuses when they are missing and says which similarities to label next.
@@ -39,15 +39,13 @@ class Support(NamedTuple):
     """What labels must show before a threshold is believed.
 
     Attributes:
-        labels: pairs needed within `window` below the threshold, the same number within `window` above it, and the
-            number above a threshold without which its precision is not looked at.
-        window: similarity distance; labels must also reach this far below the threshold's interval.
-        width: the widest acceptable interval of the threshold.
+        labels: pairs above a threshold without which its precision is not looked at; for the lower bound as many
+            within `window` above it.
+        window: similarity distance.
     """
 
     labels: int = 10
     window: float = 0.03
-    width: float = 0.05
 
 
 class LabelNext(NamedTuple):
@@ -67,13 +65,13 @@ class Calibration(Result, shown_in="truerank.audits.leakage.summaries"):
         thresholds: multiples of 0.001 over the labelled range, ascending, shape (T,).
         precision: share of leaks among the candidates above each threshold, shape (T,): from the curve for the lower
             bound, otherwise the weighted share among the labelled pairs.
-        low, high: for the lower bound the one-sided bounds of the precision, each with the confidence asked for;
-            otherwise its pointwise bootstrap interval, shape (T,).
+        low, high: the one-sided bounds of the precision, each with the confidence asked for, shape (T,); the precision
+            itself where it has no bounds.
         n: labelled pairs above each threshold, shape (T,).
         chosen: the threshold, or None if the labels do not support one.
         estimate: where the estimated precision itself reaches the target, also where the threshold is refused; None if
             it does so nowhere.
-        interval: of the estimate; an end is None where the labels do not reach so far.
+        interval: of the estimate; an end is None where the labels do not reach so far, or where it has none.
         reason: why there is no threshold, in words; empty if there is one.
         label_next: the similarities to label before asking again.
         encoder: the encoder whose similarities the labels carry; empty if unknown.
@@ -221,16 +219,15 @@ def _mode(base: Floats, leak: Floats, cases: Floats, clusters: NDArray[np.int64]
     return _Mode(float(evidence), knots, curvature, spread)
 
 
-Rule = Literal["lower-bound", "point", "lowest"]
-Drawing = Literal["strata", "pairs", "topics"]
+Rule = Literal["lower-bound", "lowest"]
+Drawing = Literal["pairs", "topics"]
 
 Indices: TypeAlias = NDArray[np.int64]
 
 _STEP: Final = 0.001
 _RESAMPLES: Final = 2000
 _BIN: Final = 0.01
-_CELLS_AT_ONCE: Final = 4_000_000
-_RULES: Final = ("lower-bound", "point", "lowest")
+_RULES: Final = ("lower-bound", "lowest")
 _TOLERANCE: Final = 1e-12
 _SUPPORT: Final = Support()
 
@@ -242,7 +239,7 @@ def calibrate(
     rule: Rule = "lower-bound",
     encoder: str = "",
     population: Sequence[float] | NDArray[np.float64] | None = None,
-    drawing: Drawing = "strata",
+    drawing: Drawing = "pairs",
     support: Support = _SUPPORT,
     confidence: float = 0.95,
     seed: int = 0,
@@ -262,18 +259,18 @@ def calibrate(
     sample = _arrays(used)
     n = _above(sample.bins, np.ones(len(used)), len(sample.thresholds)).astype(np.int64)
     wanted = _Wanted(min_precision, rule, drawing, support, confidence, seed)
-    found = _bounded(sample, n, wanted, population) if rule == "lower-bound" else _pointed(sample, n, wanted)
+    answer = _bounded(sample, n, wanted, population) if rule == "lower-bound" else _lowest(sample, n, wanted)
     return Calibration(
         thresholds=_frozen(sample.thresholds),
-        precision=_frozen(found.precision),
-        low=_frozen(found.low),
-        high=_frozen(found.high),
+        precision=_frozen(answer.precision),
+        low=_frozen(answer.low),
+        high=_frozen(answer.high),
         n=_frozen(n),
-        chosen=found.chosen,
-        estimate=plain(found.estimate),
-        interval=(None if found.ends[0] == sample.thresholds[0] else plain(found.ends[0]), plain(found.ends[1])),
-        reason=found.reason,
-        label_next=found.label_next,
+        chosen=answer.chosen,
+        estimate=plain(answer.estimate),
+        interval=(None if answer.ends[0] == sample.thresholds[0] else plain(answer.ends[0]), plain(answer.ends[1])),
+        reason=answer.reason,
+        label_next=answer.label_next,
         encoder=encoder,
         settings={
             "min_precision": min_precision,
@@ -293,7 +290,7 @@ def calibrate(
             "unlabelled": judgments.unlabelled,
             "without_similarity": sum(pair.similarity is None for pair in judgments.pairs),
         },
-        notes=(*found.notes, *judgments.notes),
+        notes=(*answer.notes, *judgments.notes),
     )
 
 
@@ -325,18 +322,29 @@ class _Answer(NamedTuple):
     notes: tuple[str, ...]
 
 
-def _pointed(sample: _Sample, n: NDArray[np.int64], wanted: _Wanted) -> _Answer:
-    """The point estimate, with the bootstrap of the whole choice."""
-    groups, notes = _groups(sample, wanted.drawing)
+def _lowest(sample: _Sample, n: NDArray[np.int64], wanted: _Wanted) -> _Answer:
+    """The paper's threshold: the lowest whose estimated precision reaches the target."""
     precision = sample.above(sample.weight * sample.leak) / sample.above(sample.weight)
-    question = _Question(sample.thresholds, n >= wanted.support.labels, wanted.target, wanted.rule == "point")
-    resamples = _bootstrap(sample, groups, np.random.default_rng(wanted.seed))
-    low, high = _curve_interval(sample, precision, resamples, 1 - wanted.confidence)
-    estimate = float(question.answer(precision[None, :])[0])
-    ends = _ends(question.answer(resamples), wanted.confidence)
-    reason, label_next = _refusal(sample, wanted.support, estimate, ends, wanted.target)
+    supported = n >= wanted.support.labels
+    estimate = _first(sample.thresholds, supported, precision[None, :], wanted.target)[0]
+    reason, label_next = "", tuple[LabelNext, ...]()
+    if len(sample.bins) < wanted.support.labels:
+        reason, label_next = _too_few(sample, wanted.support)
+    elif math.isinf(estimate):
+        reason = (
+            f"no threshold with {wanted.support.labels} labelled pairs above it reaches a precision of "
+            f"{wanted.target:g}"
+        )
     chosen = None if reason else estimate
-    return _Answer(precision, low, high, chosen, estimate, ends, reason, label_next, notes)
+    ends = (math.inf, math.inf)
+    return _Answer(precision, precision, precision, chosen, estimate, ends, reason, label_next, _alike(sample))
+
+
+def _alike(sample: _Sample) -> tuple[str, ...]:
+    """What must be said of labels without sampling probabilities."""
+    if (sample.weight == sample.weight[0]).all():
+        return ("The labels carry no sampling probabilities that differ: every pair counts alike.",)
+    return ()
 
 
 def _bounded(
@@ -347,8 +355,7 @@ def _bounded(
     notes: list[str] = []
     if population is None:
         weights = np.bincount(sample.bins, weights=sample.weight, minlength=size).astype(np.float64)
-        if (sample.weight == sample.weight[0]).all():
-            notes.append("The labels carry no sampling probabilities that differ: every pair counts alike.")
+        notes += _alike(sample)
     else:
         similar = np.round(np.minimum(np.asarray(population, np.float64), 1.0), 6)
         bins = np.searchsorted(sample.thresholds, similar, side="left") - 1
@@ -371,10 +378,9 @@ def _bounded(
         np.int64
     )
     supported = (n >= support.labels) & (near >= support.labels)
-    question = _Question(sample.thresholds, supported, wanted.target, stays=False)
-    estimate = float(question.answer(precision[None, :])[0])
-    chosen = float(question.answer(low[None, :])[0])
-    ends = _ends(question.answer(draws), wanted.confidence)
+    answers = _first(sample.thresholds, supported, np.vstack([precision, low, draws]), wanted.target)
+    estimate, chosen = answers[:2]
+    ends = _ends(np.array(answers[2:]), wanted.confidence)
     if math.isfinite(chosen):
         if chosen == sample.thresholds[0]:
             notes.append(
@@ -405,9 +411,9 @@ def _window(support: Support) -> int:
 
 def _unbounded(sample: _Sample, wanted: _Wanted, estimate: float, best: float) -> tuple[str, tuple[LabelNext, ...]]:
     """Why no lower bound reaches the target, and what to label next: twice as many where it is decided."""
-    support, lowest = wanted.support, float(sample.similarity.min())
+    support = wanted.support
     if len(sample.bins) < support.labels:
-        return f"only {len(sample.bins)} labelled pairs", _label_next(sample, support, (lowest, 1.0), 1.0)
+        return _too_few(sample, support)
     share, target = f"{wanted.confidence:.0%}", f"{wanted.target:g}"
     if math.isinf(estimate):
         return (
@@ -421,6 +427,11 @@ def _unbounded(sample: _Sample, wanted: _Wanted, estimate: float, best: float) -
         f"confidence that the precision is so high above any threshold (the highest lower bound is {best:.3f})",
         _label_next(sample, support, span, 2.0),
     )
+
+
+def _too_few(sample: _Sample, support: Support) -> tuple[str, tuple[LabelNext, ...]]:
+    lowest = float(sample.similarity.min())
+    return f"only {len(sample.bins)} labelled pairs", _label_next(sample, support, (lowest, 1.0), 1.0)
 
 
 def _ends(answers: Floats, confidence: float) -> tuple[float, float]:
@@ -443,22 +454,10 @@ class _Sample(NamedTuple):
         return _above(self.bins, values, len(self.thresholds))
 
 
-class _Question(NamedTuple):
-    """What is asked of a precision curve; `supported` marks the thresholds whose precision is looked at."""
-
-    thresholds: Floats
-    supported: NDArray[np.bool_]
-    target: float
-    stays: bool
-
-    def answer(self, curves: Floats) -> Floats:
-        """The threshold that each curve of shape (R, T) gives; infinity where none reaches the target."""
-        reached = np.isnan(curves) | (curves >= self.target - _TOLERANCE)
-        if self.stays:
-            passed = reached | ~self.supported
-            reached = np.logical_and.accumulate(passed[:, ::-1], axis=1)[:, ::-1]
-        reached = reached & self.supported
-        return np.where(reached.any(axis=1), self.thresholds[reached.argmax(axis=1)], np.inf)
+def _first(thresholds: Floats, supported: NDArray[np.bool_], curves: Floats, target: float) -> list[float]:
+    """The lowest supported threshold whose precision reaches the target, for each curve of shape (R, T)."""
+    reached = (curves >= target - _TOLERANCE) & supported
+    return np.where(reached.any(axis=1), thresholds[reached.argmax(axis=1)], np.inf).tolist()  # type: ignore[no-any-return]
 
 
 def _arrays(pairs: Sequence[JudgedPair]) -> _Sample:
@@ -482,85 +481,6 @@ def _arrays(pairs: Sequence[JudgedPair]) -> _Sample:
 
 def _above(bins: Indices, values: Floats, size: int) -> Floats:
     return np.bincount(bins, weights=values, minlength=size)[::-1].cumsum()[::-1]
-
-
-def _groups(sample: _Sample, drawing: Drawing) -> tuple[Indices, tuple[str, ...]]:
-    """The stratum of each pair (zeros where none are used), and what must be said about it."""
-    notes = []
-    if (sample.weight == sample.weight[0]).all():
-        notes.append("The labels carry no sampling probabilities that differ: every pair counts alike.")
-    groups = np.zeros(len(sample.bins), dtype=np.int64)
-    if drawing == "strata":
-        strata, counts = np.unique(sample.weight, return_inverse=True, return_counts=True)[1:]
-        if counts.min() > 1:
-            groups = strata.astype(np.int64)
-        else:
-            notes.append("Some strata hold one pair only: the bootstrap draws from all pairs instead.")
-    return (-1 - sample.topic if drawing == "topics" else groups), tuple(notes)
-
-
-def _bootstrap(sample: _Sample, groups: Indices, rng: np.random.Generator) -> Floats:
-    """Precision curves of resamples, shape (R, T); negative groups are clusters that are drawn whole."""
-    clustered = bool((groups < 0).all())
-    units = -1 - groups if clustered else np.arange(len(groups))
-    size, shape = int(units.max()) + 1, (int(units.max()) + 1, len(sample.thresholds))
-    weights = scipy.sparse.csr_array((sample.weight, (units, sample.bins)), shape=shape)
-    leaks = scipy.sparse.csr_array((sample.weight * sample.leak, (units, sample.bins)), shape=shape)
-    strata = [np.arange(size)] if clustered else [np.flatnonzero(groups == group) for group in np.unique(groups)]
-    rows = max(1, _CELLS_AT_ONCE // size)
-    curves = []
-    for start in range(0, _RESAMPLES, rows):
-        drawn = np.empty((min(rows, _RESAMPLES - start), size))
-        for members in strata:
-            share = np.full(len(members), 1 / len(members))
-            drawn[:, members] = rng.multinomial(len(members), share, size=len(drawn))
-        found, total = ((drawn @ part)[:, ::-1].cumsum(axis=1)[:, ::-1] for part in (leaks, weights))
-        with np.errstate(invalid="ignore"):
-            curves.append(np.where(total > 0, found / total, np.nan))
-    return np.concatenate(curves)
-
-
-def _curve_interval(sample: _Sample, precision: Floats, resamples: Floats, alpha: float) -> tuple[Floats, Floats]:
-    """Pointwise percentile interval; where all pairs agree, the exact binomial bound stands in."""
-    low, high = np.nanquantile(resamples, [alpha / 2, 1 - alpha / 2], axis=0)
-    effective = sample.above(sample.weight) ** 2 / sample.above(sample.weight**2)
-    bound = (alpha / 2) ** (1 / effective)
-    return np.where(precision == 1, bound, low), np.where(precision == 0, 1 - bound, high)
-
-
-def _refusal(
-    sample: _Sample, support: Support, estimate: float, ends: tuple[float, float], target: float
-) -> tuple[str, tuple[LabelNext, ...]]:
-    """Why the labels do not support the estimate (empty if they do), and which similarities to label next."""
-    window, lowest = support.window, float(sample.similarity.min())
-    if math.isinf(estimate):
-        if len(sample.bins) < support.labels:
-            return f"only {len(sample.bins)} labelled pairs", _label_next(sample, support, (lowest, 1.0), 1.0)
-        return f"no threshold with {support.labels} labelled pairs above it reaches a precision of {target:g}", ()
-    reasons = []
-    needed = max(0.0, ends[0] - window)
-    if ends[0] == sample.thresholds[0]:
-        reasons.append(f"the threshold may lie below everything that was labelled (from {lowest:.4f} on)")
-    elif lowest > needed:
-        reasons.append(
-            f"the estimate {estimate:.3f} (from {ends[0]:.3f} on) lies at the edge of the sample: labels begin at "
-            f"{lowest:.4f} and must reach down to {needed:.3f}"
-        )
-    below = int(((sample.similarity > estimate - window) & (sample.similarity <= estimate)).sum())
-    above = int(((sample.similarity > estimate) & (sample.similarity <= estimate + window)).sum())
-    for count, side in ((below, "below"), (above, "above")):
-        if count < support.labels:
-            reasons.append(f"{count} labelled pairs within {window:g} {side} {estimate:.3f}, {support.labels} needed")
-    width = ends[1] - ends[0]
-    if math.isinf(width):
-        reasons.append("some resamples of the labels reach the target nowhere")
-    elif width > support.width + _TOLERANCE:
-        reasons.append(f"the threshold's interval {ends[0]:.3f} to {ends[1]:.3f} is wider than {support.width:g}")
-    if not reasons:
-        return "", ()
-    top = min(1.0, (estimate if math.isinf(ends[1]) else ends[1]) + window)
-    grow = max(1.0, (min(width, 1.0) / support.width) ** 2)
-    return "; ".join(reasons), _label_next(sample, support, (needed, top), grow)
 
 
 def _label_next(sample: _Sample, support: Support, span: tuple[float, float], grow: float) -> tuple[LabelNext, ...]:

@@ -1,15 +1,19 @@
-"""Act: the training source without the queries that leak."""
+"""Act: the training source without the queries, or the examples, that leak."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import IO, Final, Literal, NamedTuple
+from typing import IO, Any, Final, Literal, NamedTuple
 
-from truerank.audits.leakage.filters import BREAKS, Record, SourceForm, Target, form_of, rewrite, written
-from truerank.audits.leakage.kinds import check_kinds
+import polars as pl
+
+from truerank.audits.leakage.documents.texts import TrainingSource
+from truerank.audits.leakage.filters import BREAKS, Record, SourceForm, Target, copy, form_of, rewrite, written
+from truerank.audits.leakage.kinds import DEFAULT_KINDS, DocumentOptions, check_kinds, leaks_of
 from truerank.audits.leakage.options import opened_labels
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import AuditResult, opened_audit
@@ -19,16 +23,14 @@ from truerank.judging.labels import Judgments
 from truerank.judging.ratings import label_inputs
 from truerank.options import Labels, Names, Options
 from truerank.records import Input
-from truerank.sources import QuerySource, SourceSpec, open_queries, parse
-from truerank.sources.compressed import checked_file
+from truerank.sources import SourceSpec, open_examples, open_queries, parse
+from truerank.sources.examples import ExampleTexts
 from truerank.sources.inputs import shown_source
-from truerank.sources.rows import rows
 from truerank.text.normalising import mended, normalise
-from truerank.work.artifacts import as_written, hash_file
+from truerank.work.artifacts import hash_file
 from truerank.work.runs import run as started
 
 Basis = Literal["labels-first", "labels-only"]
-Match = Literal["text", "id"]
 
 BASES: Final[dict[str, str]] = {
     "labels-first": "what was judged follows the judgment, the rest the audit",
@@ -39,7 +41,7 @@ JUDGED: Final = "judged no leak"
 BELOW: Final = "listed for calibration"
 NOT_JUDGED: Final = "judged by nobody"
 RELATED: Final = "different in what decides"
-_REMOVED: Final = ("query_id", "text", "test", "topic_id", "field", "similarity", "type", "why", "line")
+_OF_QUERIES: Final = ("query_id", "text", "test", "topic_id", "field", "similarity", "type", "why", "line")
 
 
 class LeakPair(NamedTuple):
@@ -112,15 +114,12 @@ class LeakRules(Options):
     Attributes:
         basis: labels-first follows the judgment of what was judged, and takes the leaks and doubts of the audit beside
             it; labels-only takes only what was judged a leak.
-        match: text compares the texts of queries; id, for files that name queries by id only (`triples.tsv#1`, the
-            column of the id), takes the ids that an earlier cleaning of the queries removed.
         kinds: of training examples, the kinds of leak that count; by default pair, query-query, positive-relevant and
             negative-relevant.
         strict: treat bytes that are not UTF-8 as an error.
     """
 
     basis: Basis = "labels-first"
-    match: Match = "text"
     kinds: Names = ()
     strict: bool = False
 
@@ -129,96 +128,248 @@ class LeakRules(Options):
         check_kinds(self.kinds)
 
 
+#: What makes a leak one of its own.
+_OF_LEAK: Final = ("kind", "topic_id", "doc_id", "role", "training_text", "training_document")
+_OF_EXAMPLES: Final = ("example_id", "kinds", "topics", "documents", "line")
+
+
+class LeakReason(NamedTuple):
+    """Why an example goes: the kinds of leak, and the topics and documents that leak."""
+
+    kinds: frozenset[str]
+    topics: frozenset[str]
+    documents: frozenset[str]
+
+
+@dataclass(frozen=True)
+class LeakingExamples:
+    """The texts by which an example goes: by role and normalised text, and by those of a query and a positive."""
+
+    by_text: Mapping[tuple[str, str], LeakReason]
+    by_pair: Mapping[tuple[str, str], LeakReason]
+
+    @classmethod
+    def of(cls, leaks: pl.DataFrame, queries: Mapping[str, Sequence[LeakPair]]) -> LeakingExamples:
+        """The texts of leaks of documents, columns as in `LEAKS`, and queries that leak."""
+        single: defaultdict[tuple[str, str], list[tuple[str, str, str]]] = defaultdict(list)
+        pairs: defaultdict[tuple[str, str], list[tuple[str, str, str]]] = defaultdict(list)
+        columns = ("kind", "topic_id", "doc_id", "role", "training_text", "training_document")
+        for kind, topic, doc, role, text, answer in leaks.select(columns).iter_rows():
+            reason = (kind, topic or "", doc or "")
+            if kind == "pair":
+                pairs[normalise(text), normalise(answer)].append(reason)
+            else:
+                single[role, normalise(text)].append(reason)
+        for text, reasons in queries.items():
+            single["query", text] += [("query-query", reason.topic_id, "") for reason in reasons]
+        return cls(_joined(single), _joined(pairs))
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """The topics that leak."""
+        every = (*self.by_text.values(), *self.by_pair.values())
+        return frozenset[str]().union(*(reason.topics for reason in every))
+
+    def reasons(self, keys: Set[tuple[str, str]]) -> list[LeakReason]:
+        """Why an example goes, from the roles and normalised texts that it holds; nothing where it stays."""
+        queries = [text for role, text in keys if role == "query"]
+        positives = [text for role, text in keys if role == "positive"]
+        alone = [self.by_text[key] for key in sorted(keys & self.by_text.keys())]
+        return alone + [self.by_pair[pair] for pair in product(queries, positives) if pair in self.by_pair]
+
+
 def clean_train(
     train: str | Path, audit: AuditResult | str | Path, out: str | Path, rules: LeakRules, judged: Labels
 ) -> TrainCleaning:
-    """Writes a training source again without the queries that leak a test topic.
+    """Writes a training source again without the queries, or the examples, that leak.
 
-    A query is its normalised text, so every duplicate goes too, and of training triples every row of the query. The
-    source is streamed: memory does not grow with it. Beside the output stand `OUT.removed.tsv` (each text that leaks)
-    and `OUT.manifest.json`; the output appears last and whole, or not at all.
+    A query is its normalised text, so every duplicate goes too, and of training triples every row of the query. An
+    example with a query and a positive that leak together goes only for the kind "pair" where no other kind counts.
+    Queries are streamed: memory does not grow with them. Beside the output stand `OUT.removed.tsv` (each text or
+    example that leaks) and `OUT.manifest.json`; the output appears last and whole, or not at all.
 
     Args:
         train: the source, as in the audit; lines of TSV, CSV and JSONL keep their bytes, Parquet its columns, and
-            other sources become `id TAB text`.
+            other sources of queries become `id TAB text`.
     """
-    out, spec = Path(out), parse(str(train))
-    form = form_of(spec, out)
-    source = open_queries(spec, strict=rules.strict)
-    leaks = leaking_texts(audit, opened_labels(judged), rules)
-    removed_file = out.with_name(f"{out.name}.removed.tsv")
-    given = {"remove": "train", "rules": rules, "votes": judged.votes}
-    with started("leakage clean", label_inputs(judged), given, out, file=True) as job:
-        with written(out) as target, written(removed_file) as listed:
-            swept = _swept(source, form, (target, listed), leaks, rules.strict)
-        job.note(out.name)
-        job.note(removed_file.name)
-        fingerprint = source.fingerprint.removeprefix("sha256:").partition(";")[0] if form.path else None
-        job.read(Input(spec.name, shown_source(spec), "train", swept.read, fingerprint), leaks.source)
-        job.skipped = {"skipped": swept.skipped, "empty": swept.empty}
-    topics = defaultdict[str, set[str]](set)
-    for leak in (leak for key in swept.queries for leak in leaks.by_key[key]):
-        topics[leak.test].add(leak.topic_id)
-    return TrainCleaning(
-        out=out,
-        removed_file=removed_file,
-        manifest_file=out.with_name(f"{out.name}.manifest.json"),
-        read=swept.read,
-        kept=swept.read - swept.removed,
-        removed=swept.removed,
-        removed_queries=len(swept.queries),
-        topics={test or "(labels)": len(topics[test]) for test in sorted(topics)},
-        not_found=sum(
-            any(leak.source in ("", spec.name) for leak in leaks.by_key[key])
-            for key in leaks.by_key
-            if key not in swept.queries
-        ),
-        threshold=leaks.threshold,
-        basis=rules.basis,
-        judged=leaks.judged,
-        left=leaks.left,
-        warnings=tuple(_warnings(spec, source.fingerprint, leaks, swept)),
-    )
+    spec = parse(str(train))
+    if _holds_examples(spec, opened := open_audit(audit), rules):
+        return _without_examples(spec, opened, Path(out), rules, judged)
+    return _without_queries(spec, opened, Path(out), rules, judged)
+
+
+def _holds_examples(spec: SourceSpec, audit: AuditResult, rules: LeakRules) -> bool:
+    """Whether a source was read as examples, or would be."""
+    sources = audit.summary["sources"]
+    if spec.name in sources:
+        return "roles" in sources[spec.name]
+    return TrainingSource.of(spec.name, spec, DocumentOptions(), strict=rules.strict).roles != {"query"}
 
 
 class _Sweep(NamedTuple):
-    """What was read, left out and found in a source; `queries` are the leaking texts."""
+    """What was read, left out and removed of a source; `texts` are the leaking ones that it holds."""
 
     read: int
-    empty: int
-    skipped: int
     removed: int
-    queries: frozenset[str]
+    texts: Collection[str]
+    skipped: int = 0
+    empty: int = 0
 
 
-def _swept(
-    source: QuerySource, form: SourceForm, targets: tuple[Target, Target], leaks: LeakingTexts, strict: bool
+def _rewritten(
+    spec: SourceSpec,
+    out: Path,
+    sweep: Callable[[Target, IO[bytes]], _Sweep],
+    about: tuple[LeakRules, Labels, Input, str | None],
 ) -> _Sweep:
-    """Copies a source without what leaks, and lists what it leaves out."""
-    target, listed = targets
-    with listed.open() as stream:
-        stream.write(("\t".join(_REMOVED) + "\n").encode())
-        seen: set[str] = set()
-        sieve = _Sieve(leaks.by_key, stream, seen)
-        removed, skipped = rewrite(source, form, target, sieve, strict=strict)
-    if not sieve.read:
-        raise InputError("no queries in it", "give a source that holds some", where=source.spec.location)
-    return _Sweep(sieve.read, sieve.empty, skipped, removed, frozenset(seen))
+    """Writes the cleaned file, the list of what is removed, and the manifest."""
+    rules, judged, audit, fingerprint = about
+    removed_file = _beside(out, "removed.tsv")
+    options = {"remove": "train", "rules": rules, "votes": judged.votes}
+    with started("leakage clean", label_inputs(judged), options, out, file=True) as job:
+        with written(out) as target, written(removed_file) as listed, listed.open() as stream:
+            swept = sweep(target, stream)
+        job.note(out.name)
+        job.note(removed_file.name)
+        job.read(Input(spec.name, shown_source(spec), "train", swept.read, fingerprint), audit)
+        job.skipped = {"skipped": swept.skipped, "empty": swept.empty}
+    return swept
 
 
-def open_audit(candidates: AuditResult | str | Path, kinds: Sequence[str] = ()) -> AuditResult:
-    """The audit, from its folder where that is given."""
-    if kinds and "query-query" not in kinds:
-        raise OptionError("kinds", f"queries do not leak as '{kinds[0]}'", "leave it out, or add query-query")
-    audit = opened_audit(candidates)
+def _beside(out: Path, ending: str) -> Path:
+    return out.with_name(f"{out.name}.{ending}")
+
+
+def _hash_of(fingerprint: str, form: SourceForm) -> str | None:
+    """The hash of a file, which its fingerprint begins with."""
+    return fingerprint.removeprefix("sha256:").partition(";")[0] if form.path else None
+
+
+def _without_queries(
+    spec: SourceSpec, audit: AuditResult, out: Path, rules: LeakRules, judged: Labels
+) -> TrainCleaning:
+    form = form_of(spec, out)
+    source = open_queries(spec, strict=rules.strict)
+    judgments = opened_labels(judged)
+    leaks = leaking_texts(audit, judgments, rules)
+
+    def sweep(target: Target, listed: IO[bytes]) -> _Sweep:
+        listed.write(("\t".join(_OF_QUERIES) + "\n").encode())
+        sieve = _Sieve(leaks.by_text, listed)
+        removed, skipped = rewrite(source, form, target, sieve, strict=rules.strict)
+        if not sieve.read:
+            raise InputError("no queries in it", "give a source that holds some", where=spec.location)
+        return _Sweep(sieve.read, removed, sieve.seen, skipped, sieve.empty)
+
+    swept = _rewritten(spec, out, sweep, (rules, judged, audit_input(audit), _hash_of(source.fingerprint, form)))
+    topics = defaultdict[str, set[str]](set)
+    for leak in (leak for key in swept.texts for leak in leaks.by_text[key]):
+        topics[leak.test].add(leak.topic_id)
+    missed = [pairs for text, pairs in leaks.by_text.items() if text not in swept.texts]
+    return TrainCleaning(
+        out=out,
+        removed_file=_beside(out, "removed.tsv"),
+        manifest_file=_beside(out, "manifest.json"),
+        read=swept.read,
+        kept=swept.read - swept.removed,
+        removed=swept.removed,
+        removed_queries=len(swept.texts),
+        topics={test or "(labels)": len(topics[test]) for test in sorted(topics)},
+        not_found=sum(any(leak.source in ("", spec.name) for leak in pairs) for pairs in missed),
+        threshold=audit.summary["threshold"],
+        basis=rules.basis,
+        judged=0 if judgments is None else len(judgments.pairs),
+        left=leaks.left,
+        warnings=tuple(_warnings(spec, source.fingerprint, audit, missed, swept.skipped)),
+    )
+
+
+def _without_examples(
+    spec: SourceSpec, audit: AuditResult, out: Path, rules: LeakRules, judged: Labels
+) -> TrainCleaning:
+    judgments = opened_labels(judged)
+    leaking, left = leaking_examples(audit, judgments, rules, spec.name)
+    form = form_of(spec, out)
+    if form.path is None or form.format not in ("jsonl", "csv", "tsv", "parquet"):
+        raise InputError(
+            "only files of records can be cleaned", "save it as JSONL or Parquet first", where=spec.location
+        )
+    about: Mapping[str, Any] = audit.summary["sources"].get(spec.name, {})
+    named = about["roles"] if about.get("given") else None
+    by_id = ExampleTexts(about.get("train_queries"), about.get("train_docs"))
+    source = open_examples(spec, roles=named and named.replace(", ", ","), texts=by_id, strict=rules.strict)
+
+    def sweep(target: Target, listed: IO[bytes]) -> _Sweep:
+        listed.write(("\t".join(_OF_EXAMPLES) + "\n").encode())
+        dropped, read, seen = [], 0, set[str]()
+        for line, example_id, texts, _ in source.records():
+            read += 1
+            keys = {(role, normalise(text)) for role, text in texts}
+            if reasons := leaking.reasons(keys):
+                dropped.append(line)
+                seen.update(text for _, text in keys & leaking.by_text.keys())
+                cells = [";".join(sorted(set().union(*part))) for part in zip(*reasons, strict=True)]
+                row = "\t".join(cell.translate(BREAKS) for cell in (example_id, *cells, str(line)))
+                listed.write(f"{row}\n".encode())
+        copy(form, target, dropped)
+        return _Sweep(read, len(dropped), seen)
+
+    swept = _rewritten(spec, out, sweep, (rules, judged, audit_input(audit), _hash_of(source.fingerprint, form)))
+    return TrainCleaning(
+        out=out,
+        removed_file=_beside(out, "removed.tsv"),
+        manifest_file=_beside(out, "manifest.json"),
+        read=swept.read,
+        kept=swept.read - swept.removed,
+        removed=swept.removed,
+        removed_queries=len(swept.texts),
+        topics={" ".join(audit.summary["tests"]): len(leaking.topics)},
+        not_found=len({text for _, text in leaking.by_text}.difference(swept.texts)),
+        threshold=None,
+        basis=rules.basis,
+        judged=0 if judgments is None else len(judgments.pairs),
+        warnings=tuple(_changed(spec, source.fingerprint, audit, "examples")),
+        left=left,
+        of_examples=True,
+    )
+
+
+def leaking_examples(
+    audit: AuditResult, judgments: Judgments | None, rules: LeakRules, source: str | None = None
+) -> tuple[LeakingExamples, Mapping[str, int]]:
+    """The texts by which examples go, and how many texts the audit lists that stay, by the reason."""
+    kinds = set(rules.kinds or DEFAULT_KINDS)
+    every, leaks = leaks_of(audit, judgments, rules.basis, kinds - {"query-query"})
+    if source is not None:
+        every, leaks = every.filter(source=source), leaks.filter(source=source)
+    queries = leaking_texts(audit, judgments, rules) if "query-query" in kinds else None
+    stay = every.join(leaks, on=_OF_LEAK, how="anti", nulls_equal=True)
+    left = Counter({} if queries is None else queries.left)
+    if stay.height:
+        left[NOT_JUDGED if rules.basis == "labels-only" else JUDGED] += stay["training_text"].n_unique()
+    return LeakingExamples.of(leaks, {} if queries is None else queries.by_text), dict(left)
+
+
+def _joined(by_key: dict[tuple[str, str], list[tuple[str, str, str]]]) -> dict[tuple[str, str], LeakReason]:
+    return {
+        key: LeakReason(*(frozenset(filter(None, part)) for part in zip(*reasons, strict=True)))
+        for key, reasons in by_key.items()
+    }
+
+
+def open_audit(source: AuditResult | str | Path) -> AuditResult:
+    """The audit, from its folder where that is given, with its texts."""
+    audit = opened_audit(source)
     if any(key_mark(text) for text in audit.candidates["query_text"].head(1)):
         raise InputError("the audit is redacted", "clean with the audit that holds the texts", where=audit.folder)
     return audit
 
 
-def leaking_pairs(audit: AuditResult, judgments: Judgments | None, basis: Basis) -> Iterator[LeakPair]:
+def leaking_pairs(audit: AuditResult, judgments: Judgments | None, rules: LeakRules) -> Iterator[LeakPair]:
     """The pairs that count as leaks: leaks and doubts of the audit that nobody judged to be none, and judged leaks."""
-    if basis == "labels-only" and judgments is None:
+    if rules.kinds and "query-query" not in rules.kinds:
+        raise OptionError("kinds", f"queries do not leak as '{rules.kinds[0]}'", "leave it out, or add query-query")
+    if rules.basis == "labels-only" and judgments is None:
         raise OptionError("basis", "labels-only needs labels", "give `labels`, or choose another")
     seen: set[tuple[str, str]] = set()
     columns = ("test", "topic_id", "field", "source", "query_id", "query_text", "similarity", "type", "evidence")
@@ -231,7 +382,7 @@ def leaking_pairs(audit: AuditResult, judgments: Judgments | None, basis: Basis)
             seen.add((topic, pair.text))
         if judged is True:
             why = "judged a leak"
-        elif judged is None and basis != "labels-only" and standing in ("leak", "doubt"):
+        elif judged is None and rules.basis != "labels-only" and standing in ("leak", "doubt"):
             why = f"{standing} by {evidence.replace('+', ', ') or 'the same text or a label'}"
         else:
             continue
@@ -244,49 +395,35 @@ def leaking_pairs(audit: AuditResult, judgments: Judgments | None, basis: Basis)
 
 
 class LeakingTexts(NamedTuple):
-    """What is to be removed, by normalised text or by id, the strongest reason first, and (`left`) what stays though it
-    is listed.
+    """The pairs by which queries go, by normalised text, the strongest reason first; what stays, by the reason."""
 
-    `source` is the audit or the list of an earlier cleaning; in the latter case there is neither `threshold` nor
-    `audit`.
-    """
-
-    by_key: dict[str, list[LeakPair]]
-    threshold: float | None
-    source: Input
-    judged: int
-    audit: AuditResult | None
+    by_text: dict[str, list[LeakPair]]
     left: Mapping[str, int]
 
 
-def leaking_texts(given: AuditResult | str | Path, judgments: Judgments | None, rules: LeakRules) -> LeakingTexts:
+def leaking_texts(audit: AuditResult, judgments: Judgments | None, rules: LeakRules) -> LeakingTexts:
     """The queries that leak by an audit and by what people said of its pairs."""
-    if rules.match == "id":
-        return _removed_before(given)
-    audit = open_audit(given, rules.kinds)
-    by_key: defaultdict[str, list[LeakPair]] = defaultdict(list)
-    for leak in leaking_pairs(audit, judgments, rules.basis):
-        by_key[leak.text].append(leak)
-    for leaks in by_key.values():
+    by_text: defaultdict[str, list[LeakPair]] = defaultdict(list)
+    for leak in leaking_pairs(audit, judgments, rules):
+        by_text[leak.text].append(leak)
+    for leaks in by_text.values():
         leaks.sort(key=lambda leak: (not leak.why.startswith("judged"), -(leak.similarity or 0.0)))
-    left = _left(audit, judgments, by_key.keys(), rules.basis)
-    count = 0 if judgments is None else len(judgments.pairs)
-    return LeakingTexts(dict(by_key), audit.summary["threshold"], audit_input(audit), count, audit, left)
+    return LeakingTexts(dict(by_text), _left(audit, judgments, by_text.keys(), rules.basis))
 
 
 def _left(audit: AuditResult, judgments: Judgments | None, gone: Collection[str], basis: Basis) -> Mapping[str, int]:
     """The queries that the audit lists and that stay, by the reason."""
     reasons = (NOT_JUDGED if basis == "labels-only" else BELOW, RELATED, JUDGED)
     # A text in several pairs stays for the weakest reason.
-    known: dict[str, int] = {}
+    reason_of: dict[str, int] = {}
     columns = ("test", "topic_id", "query_id", "query_text", "standing", "differs")
     for test, topic, query, raw, standing, differs in audit.candidates.select(columns).iter_rows():
         if (text := mended(raw)) not in gone:
             pair = None if judgments is None else judgments.find(topic, raw, query, test)
             no_leak = standing == "dismissed" and not differs
             reason = 2 if no_leak or (pair is not None and pair.leak is False) else int(standing == "dismissed")
-            known[text] = min(known.get(text, reason), reason)
-    counts = {reasons[at]: sum(reason == at for reason in known.values()) for at in (2, 1, 0)}
+            reason_of[text] = min(reason_of.get(text, reason), reason)
+    counts = {reasons[at]: sum(reason == at for reason in reason_of.values()) for at in (2, 1, 0)}
     return {reason: count for reason, count in counts.items() if count}
 
 
@@ -306,37 +443,12 @@ def audit_input(audit: AuditResult) -> Input:
     return Input(folder.name, str(folder), "audit", rows, hash_file(file))
 
 
-def _removed_before(path: AuditResult | str | Path) -> LeakingTexts:
-    """The ids that an earlier cleaning removed."""
-    if isinstance(path, AuditResult) or Path(path).is_dir():
-        raise InputError(
-            "an audit names one id of each distinct query",
-            "clean the file of the queries first, and give its .removed.tsv as `audit`",
-            where=None if isinstance(path, AuditResult) else path,
-        )
-    path = as_written(checked_file(Path(path)))
-    by_key: dict[str, list[LeakPair]] = {}
-    for row in rows(path, "tsv"):
-        if not {"query_id", "topic_id", "why"} <= set(row.values):
-            raise InputError("no list of removed queries", "give a .removed.tsv", where=path, line=row.line)
-        values = {name: row.values.get(name, "") for name in _REMOVED}
-        key = normalise(values["query_id"])
-        try:
-            similarity = float(values["similarity"]) if values["similarity"] else None
-        except ValueError as error:
-            fault = f"'{values['similarity']}' is not a similarity"
-            raise InputError(fault, "give a .removed.tsv", where=path, line=row.line) from error
-        kept = {name: values[name] for name in ("test", "topic_id", "field", "query_id", "type", "why")}
-        by_key.setdefault(key, []).append(LeakPair(source="", text=key, similarity=similarity, **kept))
-    return LeakingTexts(by_key, None, Input(path.name, str(path), "audit", len(by_key), hash_file(path)), 0, None, {})
-
-
 class _Sieve:
-    """Says of each text of a column whether it leaks, counts, and lists what it removes; `found` is shared by all."""
+    """Says of each query whether it leaks, counts, and lists what it removes."""
 
-    def __init__(self, leaks: Mapping[str, Sequence[LeakPair]], listed: IO[bytes], found: set[str]) -> None:
+    def __init__(self, leaks: Mapping[str, Sequence[LeakPair]], listed: IO[bytes]) -> None:
         self.read = self.empty = 0
-        self.found = found
+        self.seen: set[str] = set()
         self._leaks = leaks
         self._listed = listed
 
@@ -349,7 +461,7 @@ class _Sieve:
         leaks = self._leaks.get(key)
         if leaks is None:
             return False
-        self.found.add(key)
+        self.seen.add(key)
         leak = leaks[0]
         similarity = "" if leak.similarity is None else f"{leak.similarity:.6f}"
         line = str(record.line) if record.line else ""
@@ -360,24 +472,25 @@ class _Sieve:
         return True
 
 
-def _warnings(spec: SourceSpec, fingerprint: str, leaks: LeakingTexts, swept: _Sweep) -> Iterator[str]:
-    if swept.skipped:
-        yield f"{swept.skipped:,d} records hold no readable query; they were kept unseen."
-    if leaks.audit is None:
-        return
-    summary, name = leaks.audit.summary, spec.name
-    known = summary["sources"]
-    if name not in known:
+def _warnings(
+    spec: SourceSpec, fingerprint: str, audit: AuditResult, missed: Sequence[Sequence[LeakPair]], skipped: int
+) -> Iterator[str]:
+    if skipped:
+        yield f"{skipped:,d} records hold no readable query; they were kept unseen."
+    yield from _changed(spec, fingerprint, audit, "queries")
+    if lost := sum(any(leak.source == spec.name for leak in pairs) for pairs in missed):
+        yield f"{lost:,d} leaking queries that the audit found in {spec.name} are not in it."
+    if (mode := audit.summary["mode"]) != "exhaustive":
+        yield f"The audit ran in {mode} mode and may have missed leaking queries."
+
+
+def _changed(spec: SourceSpec, fingerprint: str, audit: AuditResult, noun: str) -> Iterator[str]:
+    """That a source is not the one that was audited."""
+    sources = audit.summary["sources"]
+    if spec.name not in sources:
         yield (
-            f"The audit did not read {name} (it read {', '.join(summary['sources'])}): "
-            "only queries that leak from those sources were looked for."
+            f"The audit did not read {spec.name} (it read {', '.join(sources)}): only {noun} that leak from those "
+            "sources were looked for."
         )
-    elif known[name].get("fingerprint") not in (None, fingerprint):
-        yield f"{name} has changed since the audit: queries that are new in it were not audited."
-    lost = sum(
-        any(leak.source == name for leak in leaks.by_key[key]) for key in leaks.by_key if key not in swept.queries
-    )
-    if lost:
-        yield f"{lost:,d} leaking queries that the audit found in {name} are not in it."
-    if summary["mode"] != "exhaustive":
-        yield f"The audit ran in {summary['mode']} mode and may have missed leaking queries."
+    elif sources[spec.name].get("fingerprint") not in (None, fingerprint):
+        yield f"{spec.name} has changed since the audit: {noun} that are new in it were not audited."

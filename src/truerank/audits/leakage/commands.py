@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 from truerank.audits.leakage import calibration
 from truerank.audits.leakage.calibration import Calibration
 from truerank.audits.leakage.clean import Cleaning, LeakRules, clean_train
-from truerank.audits.leakage.documents.clean import CorpusReduction, clean_examples, reduce_corpus
-from truerank.audits.leakage.documents.texts import TrainingSource
-from truerank.audits.leakage.effect import evaluated_means, matched_strata, random_removals, spreads
-from truerank.audits.leakage.kinds import DocumentOptions
 from truerank.audits.leakage.options import opened_labels
-from truerank.audits.leakage.reduction import SDS, reduce_topics
-from truerank.audits.leakage.results import AuditResult, opened_audit
+from truerank.audits.leakage.reduction import reduce_topics
+from truerank.audits.leakage.results import AuditResult
 from truerank.errors import OptionError
-from truerank.measures import Evaluation, parse_measures
-from truerank.measures.document_placebo import RankedDocuments, document_placebos, matching_runs
-from truerank.options import Confidence, Flag, Labels, Options, Range, Resampling, Seed, command
-from truerank.sources import parse
+from truerank.options import Confidence, Flag, Labels, Options, Range, Seed, command
 
 
 @command
@@ -28,10 +21,10 @@ def calibrate(
     judged: Labels = Labels(),
     *,
     min_precision: Annotated[float, Range(above=0, at_most=1)] = 0.9,
-    threshold_rule: Literal["lower-bound", "point", "lowest"] = "lower-bound",
+    threshold_rule: Literal["lower-bound", "lowest"] = "lower-bound",
     encoder: Annotated[str, Flag(metavar="NAME")] = "",
     audit: Annotated[str | Path | None, Flag(metavar="DIR", reads=str)] = None,
-    drawing: Literal["strata", "pairs", "topics"] = "strata",
+    drawing: Literal["pairs", "topics"] = "pairs",
     confidence: Confidence = 0.95,
     seed: Seed = 0,
 ) -> Calibration:
@@ -45,8 +38,7 @@ def calibrate(
         judged: judged pairs.
         min_precision: the precision that the threshold must reach.
         threshold_rule: lower-bound takes the lowest threshold above which the precision is at least the target with
-            this confidence; point takes the lowest from which on the estimated precision of every higher one is;
-            lowest takes the lowest whose estimate reaches it.
+            this confidence; lowest, as in the leakage paper, the lowest whose estimated precision is.
         encoder: the encoder that the similarities come from.
         audit: the audit whose pairs were sampled; its similarities sharpen the bound.
         drawing: what is drawn for the intervals; topics where pairs of a topic are alike.
@@ -83,69 +75,18 @@ def calibrate(
 
 
 @dataclass(frozen=True)
-class Spread(Options):
-    """Runs that say what a reduced test set can still show.
-
-    Their scores are compared with those after the removal of as many random topics or documents, too.
-
-    Attributes:
-        run: two runs or more; without them some usual standard deviations are taken.
-        qrels: relevance judgments for these runs; those that a reduced corpus leaves are written beside it.
-        measure: in whose unit the difference is.
-        matched_by: random topics are as hard as the removed ones, by the mean score of all runs (difficulty) or by the
-            scores of the run of this name.
-        resamples: random removals of as many topics, with which the removal is compared.
-        confidence: of the intervals of random removals.
-        seed: of the random removals.
-    """
-
-    run: Annotated[tuple[str, ...], Flag(metavar="FILE")] = ()
-    qrels: Annotated[str | None, Flag(metavar="SRC")] = None
-    measure: str = "nDCG@10"
-    matched_by: Annotated[str | None, Flag(metavar="difficulty|RUN")] = None
-    resamples: Annotated[int, Range(at_least=1)] = 1_000
-    confidence: Confidence = 0.95
-    seed: Seed = 0
-
-    def _judgments(self) -> str | None:
-        """The judgments for the runs; None without runs."""
-        if self.run and not self.qrels:
-            raise OptionError("qrels", "runs without judgments", "give the judgments with the runs")
-        return self.qrels if self.run else None
-
-    def scores(self) -> Evaluation | None:
-        """The scores of the runs by topic; None without runs."""
-        qrels = self._judgments()
-        return None if qrels is None else evaluated_means(qrels, self.run, self.measure, "trec_eval")
-
-    def documents(self) -> RankedDocuments | None:
-        """The runs, made ready for the removal of documents; None without runs."""
-        qrels = self._judgments()
-        if qrels is None:
-            return None
-        ranked = RankedDocuments.of(qrels, self.run)
-        # An option at fault must not be found after the corpus is written.
-        matching_runs(ranked, self.matched_by)
-        parse_measures(self.measure)
-        return ranked
-
-
-@dataclass(frozen=True)
 class CleaningSide(Options):
     """What is removed from where.
 
     Attributes:
-        remove: leaking queries or examples from the training data (train), leaked topics from the test set (test), or
-            leaking documents from the corpus and from the judgments (docs).
+        remove: leaking queries or examples from the training data (train), or leaked topics from the test set (test).
         test: the test set to reduce.
         test_set: the test set's name in the audit, where its file is called otherwise.
-        docs: the corpus to reduce.
     """
 
-    remove: Literal["train", "test", "docs"] = "train"
+    remove: Literal["train", "test"] = "train"
     test: Annotated[str | Path | None, Flag(metavar="SRC", reads=str)] = None
     test_set: Annotated[str | None, Flag(metavar="NAME")] = None
-    docs: Annotated[str | Path | None, Flag(metavar="SRC", reads=str)] = None
 
 
 @command
@@ -157,27 +98,22 @@ def clean(
     side: CleaningSide = CleaningSide(),
     rules: LeakRules = LeakRules(),
     judged: Labels = Labels(),
-    spread: Spread = Spread(),
 ) -> Cleaning:
-    """Removes what leaks from training data, a test set or a corpus.
+    """Removes what leaks from training data or a test set.
 
-    What stays keeps its bytes, ids and order. The command also writes FILE.manifest.json and, for training data and a
-    corpus, FILE.removed.tsv (what was removed and why); for a corpus also FILE.qrels, the judgments without removed
-    documents and without topics that lose every relevant document. The file appears last and whole, or not
-    at all.
+    What stays keeps its bytes, ids and order. The command also writes FILE.manifest.json and, for training data,
+    FILE.removed.tsv (what was removed and why). The file appears last and whole, or not at all.
 
     Args:
-        audit: the folder that `leakage audit` wrote; where ids match, the .removed.tsv of an earlier cleaning.
+        audit: the folder that `leakage audit` wrote.
         train: the training source to clean.
         out: the cleaned file; its name says the compression.
         side: what is removed from where.
         rules: which pairs count as leaks.
         judged: judged pairs.
-        spread: runs, for the difference that the reduced test set can still show, and for whether their scores move
-            more than by the removal of as many random topics or documents; the judgments of a corpus.
 
     Returns:
-        The counts: a `TrainCleaning`, a `TestReduction` or a `CorpusReduction`.
+        The counts: a `TrainCleaning` or a `TestReduction`.
 
     Raises:
         InputError: a source, label or option is at fault, or the output cannot be written.
@@ -187,57 +123,11 @@ def clean(
         truerank leakage clean --train queries.tsv.gz --audit audit/ --out queries.clean.tsv.gz
 
         truerank leakage clean --remove test --test topics.trec --audit audit/ --out topics.clean.trec
-
-        truerank leakage clean --remove docs --docs corpus.jsonl --qrels test.qrels --audit audit/ --out clean.jsonl
     """
     if side.remove == "train":
         if train is None:
             raise OptionError("train", "no training source", "name the one to clean")
-        if rules.match == "text" and _holds_examples(train, audit, rules):
-            return clean_examples(train, audit, out, rules, judged)
         return clean_train(train, audit, out, rules, judged)
-    if side.remove == "docs":
-        return _without_documents(audit, out, side.docs, side.test_set, rules=rules, judged=judged, spread=spread)
-    test, test_set = side.test, side.test_set
-    if test is None:
+    if side.test is None:
         raise OptionError("test", "no test set", "name the one to reduce")
-    scores = spread.scores()
-    if scores is None:
-        return reduce_topics(test, audit, out, test_set=test_set, rules=rules, judged=judged, sds=SDS)
-    # An option at fault must not be found after the file is written.
-    matched_strata(scores, scores.measures[0], spread.matched_by)
-    reduced = reduce_topics(test, audit, out, test_set=test_set, rules=rules, judged=judged, sds=spreads(scores))
-    resampling = Resampling(spread.resamples, spread.confidence, spread.seed)
-    placebos = random_removals(scores, reduced.removed, spread.matched_by, resampling)
-    return replace(reduced, placebos=placebos, matched_by=spread.matched_by)
-
-
-def _holds_examples(train: str | Path, audit: AuditResult | str | Path, rules: LeakRules) -> bool:
-    """Whether a source was read as examples, or would be."""
-    spec, sources = parse(str(train)), opened_audit(audit).summary["sources"]
-    if spec.name in sources:
-        return "roles" in sources[spec.name]
-    return TrainingSource.of(spec.name, spec, DocumentOptions(), strict=rules.strict).roles != {"query"}
-
-
-def _without_documents(
-    audit: AuditResult | str | Path,
-    out: str | Path,
-    docs: str | Path | None,
-    test_set: str | None,
-    *,
-    rules: LeakRules,
-    judged: Labels,
-    spread: Spread,
-) -> CorpusReduction:
-    if docs is None:
-        raise OptionError("docs", "no corpus", "name the one to reduce")
-    ranked = spread.documents()
-    reduced = reduce_corpus(docs, audit, out, test_set=test_set, qrels=spread.qrels, rules=rules, judged=judged)
-    if ranked is None:
-        return reduced
-    resampling = Resampling(spread.resamples, spread.confidence, spread.seed)
-    placebos = document_placebos(
-        ranked, reduced.ids, spread.measure, matched_by=spread.matched_by, resampling=resampling
-    )
-    return replace(reduced, placebos=placebos, matched_by=spread.matched_by)
+    return reduce_topics(side.test, audit, out, test_set=side.test_set, rules=rules, judged=judged)

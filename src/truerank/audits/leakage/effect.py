@@ -22,10 +22,10 @@ from truerank.audits.leakage.kinds import check_kinds, kind_named, kinds_of
 from truerank.audits.leakage.results import AuditResult, VerdictWord, opened_audit
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
-from truerank.loading import json_file
 from truerank.measures import (
     Evaluation,
     MeanInterval,
+    OrderChanges,
     difference_interval,
     evaluate,
     lower_is_better,
@@ -36,9 +36,8 @@ from truerank.measures import (
 from truerank.measures.document_placebo import RankedDocuments, document_placebos
 from truerank.measures.placebo import Placebo, difficulty_classes, placebo_removal
 from truerank.measures.resampling import shuffle_p
-from truerank.measures.scoring import QrelSource, RunSource, named_runs
+from truerank.measures.scoring import QrelSource, RunSource
 from truerank.options import Flag, Names, Resampling, Scoring, Ties, command
-from truerank.sources.runs import stated_training
 
 
 @dataclass(frozen=True)
@@ -82,41 +81,6 @@ class RunEffect(NamedTuple):
     p_corrected: float | None
 
 
-class LeadSwap(NamedTuple):
-    """Two systems whose order changes: `better` leads on all topics by `on_all`, and trails on clean by `on_clean`."""
-
-    better: str
-    worse: str
-    on_all: float
-    on_clean: float
-
-
-class Order(NamedTuple):
-    """How one measure orders the systems on all topics and on the clean ones.
-
-    `tau` is Kendall's τ-b (None where all systems are tied); `largest_drop` is in ranks (equal means share the best
-    rank), `dropped` names the system that loses most, empty if none does.
-    """
-
-    measure: str
-    tau: float | None
-    swaps: tuple[LeadSwap, ...]
-    largest_drop: int
-    dropped: str
-
-
-class StatedTraining(NamedTuple):
-    """Training data that the metadata header of a run names, and whether the audit compared them.
-
-    `audited` is None where the audit is a list of ids, which does not say what was compared.
-    """
-
-    run: str
-    name: str
-    source: str
-    audited: bool | None
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Effect(Result, shown_in="truerank.audits.leakage.summaries"):
     """The scores of runs with and without the leaked topics.
@@ -125,21 +89,19 @@ class Effect(Result, shown_in="truerank.audits.leakage.summaries"):
         settings: test set, tie policy, confidence, permutations, resamples, seed, methods, what random topics share
             with the leaked ones.
         runs: one entry per measure and run, measures first.
-        orders: one entry per measure where there are two runs or more.
+        orders: how each measure orders the systems on all topics and on clean ones, where there are two runs or more.
         placebos: by measure, the removal of the leaked topics beside that of as many random ones.
         missing: for each run, the topics of the qrels that it lacks; they score the measure's default.
         unjudged: leaked topics without qrels; they are in no mean.
-        training: what runs say in their ir_metadata header that their systems were trained on.
         kinds: of an audit of whole examples, the removal of what each kind of leak concerns.
     """
 
     settings: dict[str, Any]
     runs: tuple[RunEffect, ...]
-    orders: tuple[Order, ...]
+    orders: tuple[OrderChanges, ...]
     placebos: tuple[Placebo, ...]
     missing: dict[str, int]
     unjudged: tuple[str, ...]
-    training: tuple[StatedTraining, ...] = ()
     kinds: tuple[KindEffect, ...] = ()
 
 
@@ -216,7 +178,13 @@ def effect(
         for i, key in enumerate(keys)
     ]
     comparable = scores.measures if len(scores.runs) > 1 and not leaked.all() else ()
-    orders = [_order(scores, measure, ~leaked) for measure in comparable]
+    orders = [
+        order_changes(
+            *({run: float(scores.of(run, measure)[part].mean()) for run in scores.runs} for part in (..., ~leaked)),
+            measure=measure, ascending=lower_is_better(measure), conditions=("all", "clean"),
+        )
+        for measure in comparable
+    ]  # fmt: skip
     return Effect(
         runs=tuple(rows),
         orders=tuple(orders),
@@ -235,7 +203,6 @@ def effect(
             "seed": seed,
         },
         placebos=random_removals(scores, leaked_ids, matched_by, resampling),
-        training=tuple(_training(run, audit)),
         kinds=tuple(
             _by_kind(
                 (audit, test_name), scores, (qrels, run), kinds=kinds, matched_by=matched_by, resampling=resampling
@@ -247,7 +214,7 @@ def effect(
 def _held(source: Any) -> Any:
     """Records that can be read more than once."""
     if isinstance(source, Mapping):
-        return {name: _held(one) for name, one in source.items()}
+        return {name: _held(part) for name, part in source.items()}
     return list(source) if isinstance(source, Iterator) else source
 
 
@@ -261,16 +228,16 @@ def _by_kind(
     resampling: Resampling,
 ) -> Iterator[KindEffect]:
     """Takes out what leaks, one kind after the other."""
-    given, test = audited
-    if not isinstance(given, AuditResult | str | Path):
+    source, test = audited
+    if not isinstance(source, AuditResult | str | Path):
         return
-    audit, measures = opened_audit(given), " ".join(scores.measures)
+    audit, measures = opened_audit(source), " ".join(scores.measures)
     ranked: RankedDocuments | None = None
-    for one in kinds_of(audit, test):
-        if kinds and one.kind not in kinds:
+    for verdict in kinds_of(audit, test):
+        if kinds and verdict.kind not in kinds:
             continue
-        of_queries = kind_named(one.kind).test == "query"
-        rows = audit.leaks.filter(test=test, kind=one.kind)
+        of_queries = kind_named(verdict.kind).test == "query"
+        rows = audit.leaks.filter(test=test, kind=verdict.kind)
         leaked = set(rows["topic_id" if of_queries else "doc_id"].drop_nulls())
         counted, placebos = 0, tuple[Placebo, ...]()
         if leaked and of_queries:
@@ -283,39 +250,9 @@ def _by_kind(
                 ranked = RankedDocuments.of(*sources, Scoring(ties=scores.policy.ties), [by_rank] if official else [])
             counted = len(leaked.intersection(ranked.documents.to_list()))
             placebos = document_placebos(ranked, leaked, measures, matched_by=matched_by, resampling=resampling)
-        yield KindEffect(one.kind, one.verdict, "topics" if of_queries else "documents", len(leaked), counted, placebos)
-
-
-def _training(runs: Any, audit: Any) -> Iterator[StatedTraining]:
-    """What the headers of runs name; a source of the audit has the same id, name or place."""
-    known: set[str] | None = None
-    if isinstance(audit, AuditResult | str | Path):
-        opened = opened_audit(audit)
-        known = {place.lower() for place in (*opened.summary["sources"], *_places(opened.folder))}
-    for name, one in named_runs(runs).items():
-        for entry in (stated_training(one) if isinstance(one, str | Path) else None) or ():
-            places = {entry.name.lower(), entry.source.lower(), entry.irds.lower(), f"irds:{entry.irds.lower()}"}
-            audited = None if known is None else bool(known & (places - {"", "irds:"}))
-            yield StatedTraining(name, entry.name, f"irds:{entry.irds}" if entry.irds else entry.source, audited)
-
-
-def _places(folder: Path | None) -> Iterator[str]:
-    """Where the training sources of an audit lie, by the manifest beside it."""
-    path = None if folder is None else folder / "manifest.json"
-    if path is not None and path.is_file():
-        inputs = json_file(path, "run the audit again").get("inputs", [])
-        yield from (one["source"] for one in inputs if one["role"] == "train")
-
-
-def spreads(scores: Evaluation) -> dict[str, float]:
-    """Standard deviations of the per-topic differences of runs, by pair of runs, of the first measure."""
-    if len(scores.runs) < 2 or len(scores.topics) < 2:
-        raise OptionError("run", "differences need two runs and two topics", "give more")
-    by_run = {run: scores.of(run, scores.measures[0]) for run in scores.runs}
-    return {
-        f"{first} – {second}": float((by_run[first] - by_run[second]).std(ddof=1))
-        for first, second in itertools.combinations(by_run, 2)
-    }
+        yield KindEffect(
+            verdict.kind, verdict.verdict, "topics" if of_queries else "documents", len(leaked), counted, placebos
+        )
 
 
 def random_removals(
@@ -342,8 +279,8 @@ def matched_strata(scores: Evaluation, measure: str, matched_by: str | None) -> 
     if matched_by is None:
         return None
     if matched_by != _DIFFICULTY and matched_by not in scores.runs:
-        known = ", ".join(scores.runs)
-        raise OptionError("matched_by", f"there is no run '{matched_by}'", f"write {_DIFFICULTY}, or one of {known}")
+        names = ", ".join(scores.runs)
+        raise OptionError("matched_by", f"there is no run '{matched_by}'", f"write {_DIFFICULTY}, or one of {names}")
     if len(scores.runs) == 1:
         fault = f"how hard topics are would come from {scores.runs[0]} alone, whose scores are compared"
         raise OptionError("matched_by", fault, "give another run, best one that was not trained on the leaked queries")
@@ -366,11 +303,11 @@ def leaked_topics(audit: LeakedTopics, test_set: str | None, kinds: Collection[s
         return test_set or "", frozenset(audit)
     opened = opened_audit(audit)
     tests = opened.summary["tests"]
-    known = ", ".join(tests)
+    names = ", ".join(tests)
     if test_set is None and len(tests) > 1:
-        raise OptionError("test_set", f"the audit has the test sets {known}", "choose one")
+        raise OptionError("test_set", f"the audit has the test sets {names}", "choose one")
     if test_set is not None and test_set not in tests:
-        raise OptionError("test_set", f"the audit has no test set '{test_set}'", f"choose one of {known}")
+        raise OptionError("test_set", f"the audit has no test set '{test_set}'", f"choose one of {names}")
     name = test_set if test_set is not None else next(iter(tests))
     if not kinds:
         return name, frozenset(tests[name]["leaked_topics"])
@@ -392,20 +329,4 @@ def _run_effect(
         difference=difference_interval(*sides, method="welch", confidence=confidence),
         p=None if math.isnan(p) else p,
         p_corrected=None if math.isnan(p) else min(1.0, p * comparisons),
-    )
-
-
-def _order(scores: Evaluation, measure: str, clean: NDArray[np.bool_]) -> Order:
-    by_run = {run: scores.of(run, measure) for run in scores.runs}
-    changes = order_changes(
-        {run: float(values.mean()) for run, values in by_run.items()},
-        {run: float(values[clean].mean()) for run, values in by_run.items()},
-        ascending=lower_is_better(measure),
-    )
-    return Order(
-        measure=measure,
-        tau=changes.tau.tau,
-        swaps=tuple(LeadSwap(*swap) for swap in changes.swaps),
-        largest_drop=changes.drop.ranks,
-        dropped=changes.drop.system,
     )

@@ -20,9 +20,9 @@ from truerank.audits.leakage.results import (
     SourceCount,
     Standing,
     TestSummary,
+    UnreadShare,
     VerdictWord,
 )
-from truerank.overlaps.meaning import UnreadShare
 from truerank.sources import TopicSet
 from truerank.text.normalising import normalise
 from truerank.text.printable import counted, listed

@@ -23,7 +23,7 @@ from truerank.sources.queries import QuerySource
 from truerank.sources.query_files import file_queries
 
 __all__ = [
-    "BREAKS", "Drop", "Record", "SourceForm", "Target", "copy", "copy_spans", "form_of", "output_format",
+    "BREAKS", "Drop", "Record", "SourceForm", "Target", "copy", "form_of", "output_format",
     "refuse_overwrite", "rewrite", "written",
 ]  # fmt: skip
 
@@ -137,22 +137,6 @@ def copy(form: SourceForm, target: Target, dropped: Iterable[int]) -> None:
     else:
         with target.open() as stream:
             _copy_lines(form.path, form.format, stream, dropped)
-
-
-def copy_spans(path: Path, target: Target, dropped: Iterable[tuple[int, int | None]]) -> None:
-    """Copies a file of lines without spans from a first line (from 1) to the one behind the last (None: the end)."""
-    lines, number = enumerate(_lines(path), start=1), 0
-    with target.open() as stream:
-        for first, behind in dropped:
-            for number, line in lines:
-                if number < first:
-                    stream.write(line)
-                if behind is not None and number == behind:
-                    stream.write(line)
-                    break
-            if number < first:
-                raise _changed(path)
-        stream.writelines(line for _, line in lines)
 
 
 def _copy_lines(path: Path, form: str, stream: IO[bytes], dropped: Iterable[int]) -> None:

@@ -18,17 +18,21 @@ import polars as pl
 
 from truerank.arrays import frame_schema
 from truerank.audits.leakage.audit import read_tests
-from truerank.audits.leakage.clean import LeakingTexts, LeakRules, leaking_texts
-from truerank.audits.leakage.documents.clean import LeakingExamples, leaking_examples
-from truerank.audits.leakage.encoders import Models
+from truerank.audits.leakage.clean import (
+    LeakingExamples,
+    LeakPair,
+    LeakRules,
+    leaking_examples,
+    leaking_texts,
+    open_audit,
+)
+from truerank.audits.leakage.encoders import Models, QueryProbe, read_vectors, unread, unread_share
 from truerank.audits.leakage.options import AuditOptions, opened_labels
 from truerank.audits.leakage.proposals import topic_texts
-from truerank.audits.leakage.results import UNDECIDED, UNDECIDED_ORDER, AuditResult, opened_audit
-from truerank.audits.leakage.shingles import QueryProbe
+from truerank.audits.leakage.results import UNDECIDED, UNDECIDED_ORDER, AuditResult, UnreadShare
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.options import Encoding, Flag, Labels, command
-from truerank.overlaps.meaning import UnreadShare, read_vectors, unread, unread_share
 from truerank.records import TopicText
 from truerank.sources.columns import Roles, roles_of, texts_of
 from truerank.text.contrasts import contrast
@@ -121,11 +125,11 @@ class LeakageGuard:
         texts = [_RowText(row, column, text) for column in self._columns for row, value in enumerate(rows[column])
                  for text in texts_of(value)]  # fmt: skip
         dropped: dict[int, DroppedRow] = {}
-        for one in self._evidence.dropped(texts):
-            if one.topic_id:
-                self._topics.setdefault(one.test, {})[one.topic_id] = None
-            if one.row not in dropped or (one.similarity or 0) > (dropped[one.row].similarity or 0):
-                dropped[one.row] = one._replace(row=self._read + one.row)
+        for leak in self._evidence.dropped(texts):
+            if leak.topic_id:
+                self._topics.setdefault(leak.test, {})[leak.topic_id] = None
+            if leak.row not in dropped or (leak.similarity or 0) > (dropped[leak.row].similarity or 0):
+                dropped[leak.row] = leak._replace(row=self._read + leak.row)
         size = len(next(iter(rows.values())))
         self._read += size
         self._dropped += len(dropped)
@@ -245,8 +249,8 @@ class _TestQueries:
         normalised = [normalise(text.text) for text in texts]
         return cls(texts, read_vectors(normalised, encoder), encoder, QueryProbe.of(normalised), options.threshold)
 
-    def columns(self, first: Sequence[Mapping[str, Any]], given: Sequence[str]) -> tuple[str, ...]:
-        return _chosen(first, given, ("query",))
+    def columns(self, first: Sequence[Mapping[str, Any]], chosen: Sequence[str]) -> tuple[str, ...]:
+        return _chosen(first, chosen, ("query",))
 
     def about(self) -> str:
         """What rows are compared with, and how, in words."""
@@ -297,29 +301,28 @@ class _TestQueries:
 class _Audited:
     """What an audit of the training data says, as `leakage clean` reads it."""
 
-    queries: LeakingTexts | None
-    examples: tuple[AuditResult, LeakingExamples] | None
+    audit: AuditResult
+    queries: Mapping[str, Sequence[LeakPair]]
+    examples: LeakingExamples | None
     left: Mapping[str, int]
     roles: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, audit: AuditResult | str | Path, rules: LeakRules, judged: Labels) -> _Audited:
-        judgments = opened_labels(judged)
-        if rules.match == "text":
-            found = opened_audit(audit)
-            if any("roles" in source for source in found.summary["sources"].values()):
-                leaking, left = leaking_examples(found, judgments, rules)
-                return cls(None, (found, leaking), left)
-        queries = leaking_texts(audit, judgments, rules)
-        return cls(queries, None, queries.left)
+        judgments, opened = opened_labels(judged), open_audit(audit)
+        if any("roles" in source for source in opened.summary["sources"].values()):
+            leaking, left = leaking_examples(opened, judgments, rules)
+            return cls(opened, {}, leaking, left)
+        queries = leaking_texts(opened, judgments, rules)
+        return cls(opened, queries.by_text, None, queries.left)
 
-    def columns(self, first: Sequence[Mapping[str, Any]], given: Sequence[str]) -> tuple[str, ...]:
+    def columns(self, first: Sequence[Mapping[str, Any]], chosen: Sequence[str]) -> tuple[str, ...]:
         """The columns to compare; with whole examples, the roles of all are told."""
         if self.examples is None or not first:
-            return _chosen(first, given, ("query",))
-        read = [str(one["roles"]) for one in self.examples[0].summary["sources"].values() if one.get("given")]
+            return _chosen(first, chosen, ("query",))
+        read = [str(source["roles"]) for source in self.audit.summary["sources"].values() if source.get("given")]
         self.roles = dict((Roles.parse(read[0].replace(", ", ",")) if read else roles_of(first)).columns)
-        return _chosen(first, given or tuple(self.roles), ())
+        return _chosen(first, chosen or tuple(self.roles), ())
 
     def about(self) -> str:
         """What rows are compared with, and how, in words."""
@@ -327,24 +330,23 @@ class _Audited:
 
     def means(self) -> tuple[float | None, str, UnreadShare | None, str, Mapping[str, int]]:
         """Threshold, encoder, texts that it could not read, basis, and what is left."""
-        return None if self.queries is None else self.queries.threshold, "", None, "audit", self.left
+        threshold = None if self.examples else self.audit.summary["threshold"]
+        return threshold, "", None, "audit", self.left
 
     def dropped(self, texts: Sequence[_RowText]) -> Iterator[DroppedRow]:
         """The rows of a batch that leak, once for each reason."""
-        if self.queries is not None:
-            for one in texts:
-                for leak in self.queries.by_key.get(mended(one.text), ()):
-                    yield DroppedRow(*one, leak.test, leak.topic_id, "", leak.similarity, leak.why)
+        for text in texts if self.queries else ():
+            for leak in self.queries.get(mended(text.text), ()):
+                yield DroppedRow(*text, leak.test, leak.topic_id, "", leak.similarity, leak.why)
         if self.examples is None:
             return
-        found, leaking = self.examples
-        for _, group in groupby(sorted(texts, key=lambda one: one.row), key=lambda one: one.row):
+        for _, group in groupby(sorted(texts, key=lambda text: text.row), key=lambda text: text.row):
             members = list(group)
-            keys = {(self.roles[one.column], normalise(one.text)): one for one in members}
-            for reason in leaking.reasons(keys.keys()):
+            keys = {(self.roles[text.column], normalise(text.text)): text for text in members}
+            for reason in self.examples.reasons(keys.keys()):
                 for topic in sorted(reason.topics) or [""]:
                     why = "+".join(sorted(reason.kinds))
-                    yield DroppedRow(*members[0], next(iter(found.summary["tests"])), topic, "", None, why)
+                    yield DroppedRow(*members[0], next(iter(self.audit.summary["tests"])), topic, "", None, why)
 
 
 def _chosen(first: Sequence[Mapping[str, Any]], columns: Sequence[str], roles: Sequence[str]) -> tuple[str, ...]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from typing import Annotated, Any, Final, Literal
 
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.audits.leakage.results import (
     AuditResult,
     AuditSummary,
@@ -56,6 +58,46 @@ def kind_named(name: str) -> LeakKind:
     return next(kind for kind in KINDS if kind.name == name)
 
 
+#: By training source, test set and kind: items (topics, documents) that were looked for, that leak and that are in
+#: doubt, the distinct training texts that leak, and the lines or examples that hold them.
+CELLS: Final[dict[str, Any]] = frame_schema(
+    "train test kind: String, looked_for leaked doubtful texts records: Int64, verdict: String"
+)
+
+
+def cells_of(
+    pairs: pl.DataFrame, sources: Sequence[str], looked_for: Mapping[str, int], clean: Collection[str]
+) -> pl.DataFrame:
+    """The cells of queries in training queries, columns as in `CELLS`.
+
+    Args:
+        pairs: the candidates of an audit, columns as in `results.CANDIDATE_SCHEMA`.
+        sources: the training sources.
+        looked_for: by test set, the topics that were compared.
+        clean: test sets of which nothing but a pair would speak against CLEAN.
+    """
+    by_cell = ["source", "test"]
+    leaks = pairs.filter(standing="leak")
+    counts = leaks.group_by(by_cell).agg(leaked=pl.col("topic_id").n_unique(), texts=pl.col("query_text").n_unique())
+    doubtful = pairs.filter(standing="doubt").join(leaks, on=[*by_cell, "topic_id"], how="anti")
+    every = pl.DataFrame(list(product(sources, looked_for)), {"source": pl.String, "test": pl.String}, orient="row")
+    found = every.join(counts, on=by_cell, how="left", maintain_order="left").join(
+        doubtful.group_by(by_cell).agg(doubtful=pl.col("topic_id").n_unique()), on=by_cell, how="left",
+        maintain_order="left",
+    )  # fmt: skip
+    found = found.with_columns(
+        pl.col("leaked", "doubtful", "texts").fill_null(0),
+        kind=pl.lit("query-query"),
+        records=pl.lit(0),
+        looked_for=pl.col("test").replace_strict(dict(looked_for), return_dtype=pl.Int64),
+    )
+    seen = (pl.col("doubtful") == 0) & pl.col("test").is_in(list(clean))
+    word = pl.when(pl.col("leaked") > 0).then(pl.lit("CONTAMINATED")).when(seen).then(pl.lit("CLEAN"))
+    return found.with_columns(verdict=word.otherwise(pl.lit("UNKNOWN"))).select(
+        pl.col({"train": "source"}.get(name, name)).cast(kind).alias(name) for name, kind in CELLS.items()
+    )
+
+
 #: The rule for whole examples: long texts leak in parts. Chosen on Vaswani.
 RULES: Final = OverlapRules(ngram_share=0.2, similarity=0.2, containment=0.3)
 
@@ -75,7 +117,6 @@ class DocumentOptions(Options):
         train_docs: the documents whose ids training data holds in place of texts.
         kinds: the kinds of leak of documents to look for: pair, positive-relevant, negative-relevant, query-document,
             document-corpus; by default all.
-        encode_docs: compare documents by the encoder, too; each training document is encoded.
         sample: how many documents are planted, each changed in every way, to measure what the audit sees.
     """
 
@@ -86,7 +127,6 @@ class DocumentOptions(Options):
     train_queries: Source | None = None
     train_docs: Source | None = None
     kinds: Names = ()
-    encode_docs: bool = False
     sample: Annotated[int, Range(at_least=20, at_most=2000)] = 100
 
     def __post_init__(self) -> None:
@@ -233,23 +273,18 @@ def leaks_of(
     judgments: Judgments | None,
     basis: str,
     kinds: Collection[str],
-    test: str | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The leaks of an audit of some kinds, columns as in `LEAKS`: all, and those that count by what people said, with
-    a column `judged`, true where a label says so.
+    """The leaks of an audit of some kinds, columns as in `LEAKS`: all, and those that count by what people said.
 
     A pair of query and answer is not a leak where either half of it was judged none.
     """
     if basis == "labels-only" and judgments is None:
         raise OptionError("basis", "labels-only needs labels", "give `labels`, or choose another")
     leaks = audit.leaks.filter(pl.col("kind").is_in(list(kinds)))
-    leaks = leaks if test is None else leaks.filter(test=test)
     columns = ("kind", "test", "topic_id", "doc_id", "training_text", "training_document", "example_id")
     said = [_said(row, judgments) for row in leaks.select(columns).iter_rows()]
     counts = (True,) if basis == "labels-only" else (True, None)
-    kept = pl.Series([one in counts for one in said], dtype=pl.Boolean)
-    judged = leaks.with_columns(judged=pl.Series(said, dtype=pl.Boolean).fill_null(value=False))
-    return leaks, judged.filter(kept)
+    return leaks, leaks.filter(pl.Series([one in counts for one in said], dtype=pl.Boolean))
 
 
 def _said(row: tuple[str, ...], judgments: Judgments | None) -> bool | None:

@@ -12,9 +12,9 @@ import polars as pl
 
 from truerank.arrays import frame_schema
 from truerank.audits.leakage.documents.texts import TrainingSource
+from truerank.audits.leakage.encoders import unread_share
 from truerank.audits.leakage.options import FIELDS
 from truerank.audits.leakage.results import NEIGHBOUR_SCHEMA, SourceCount
-from truerank.overlaps.meaning import unread_share
 from truerank.records import TopicText
 from truerank.sources import TopicSet
 from truerank.sources.distinct import DistinctTexts

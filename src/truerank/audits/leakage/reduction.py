@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Final, NamedTuple
@@ -25,7 +25,6 @@ from truerank.audits.leakage.results import AuditResult
 from truerank.errors import InputError
 from truerank.judging.ratings import label_inputs
 from truerank.measures import detectable_difference
-from truerank.measures.placebo import Placebo
 from truerank.options import Labels
 from truerank.records import Topic
 from truerank.sources import SourceSpec, TopicSet, compressed, formats, parse, query_files, read_topics
@@ -34,8 +33,8 @@ from truerank.sources.query_files import as_text, file_queries
 from truerank.sources.rows import rows
 from truerank.work.runs import run as started
 
-#: Standard deviations of differences where no run says how large they are.
-SDS: Final = (0.1, 0.2, 0.3)
+#: Usual standard deviations of differences.
+_SDS: Final = (0.1, 0.2, 0.3)
 _TREC: Final = re.compile(rb"<(?:top|doc)\b[^>]*>", re.IGNORECASE)
 _XML: Final = tuple(
     re.compile(
@@ -51,11 +50,10 @@ _TREC_END: Final = re.compile(rb"</(?:top|doc)\s*>[ \t]*\r?\n?", re.IGNORECASE)
 class Detectable(NamedTuple):
     """The smallest true difference between two systems that a paired t-test finds, before and after the reduction.
 
-    `sd` is the standard deviation of the per-topic differences, `of` says whose. None where too few topics are left.
+    `sd` is the standard deviation of the per-topic differences. None where too few topics are left.
     """
 
     sd: float
-    of: str
     before: float | None
     after: float | None
 
@@ -71,8 +69,6 @@ class TestReduction(Cleaning):
         removed: ids of the topics that were left out, in their order.
         detectable: by standard deviation.
         power, alpha: of the two-sided test.
-        placebos: with runs, the removal of these topics beside that of as many random ones, by measure.
-        matched_by: what random topics share with the removed ones.
     """
 
     __test__: ClassVar[bool] = False
@@ -84,8 +80,6 @@ class TestReduction(Cleaning):
     detectable: tuple[Detectable, ...]
     power: float = 0.8
     alpha: float = 0.05
-    placebos: tuple[Placebo, ...] = ()
-    matched_by: str | None = None
 
 
 def reduce_topics(
@@ -96,18 +90,17 @@ def reduce_topics(
     test_set: str | None = None,
     rules: LeakRules = LeakRules(),
     judged: Labels = Labels(),
-    sds: Mapping[str, float] | Sequence[float] = SDS,
 ) -> TestReduction:
     """Writes a test set again without the topics that the training data leaks.
 
     TREC topics, web XML, TSV, CSV and JSONL keep the bytes of the topics that stay; Parquet its columns; other
     sources become TSV (`id TAB title`) or JSONL (all fields), as the name of the output says.
     """
-    out, spec, found = Path(out), parse(str(test)), open_audit(audit, rules.kinds)
-    name = _name(spec, found, test_set)
+    out, spec, opened = Path(out), parse(str(test)), open_audit(audit)
+    name = _name(spec, opened, test_set)
     topics = read_topics(spec)
     judgments = opened_labels(judged)
-    leaks = leaking_pairs(found, judgments, rules.basis)
+    leaks = leaking_pairs(opened, judgments, rules)
     leaked = {leak.topic_id for leak in leaks if leak.test in ("", name)}
     removed = tuple(topic.topic_id for topic in topics.topics if topic.topic_id in leaked)
     before, after = len(topics.topics), len(topics.topics) - len(removed)
@@ -119,16 +112,15 @@ def reduce_topics(
         raise InputError(
             f"it holds none of the leaked topics of {name}", "give the audited topics", where=spec.location
         )
-    given = {"remove": "test", "test_set": name, "rules": rules, "votes": judged.votes}
-    read = (input_of("test", test, rows=before), audit_input(found), *label_inputs(judged))
-    with started("leakage clean", read, given, out, file=True) as job:
+    options = {"remove": "test", "test_set": name, "rules": rules, "votes": judged.votes}
+    read = (input_of("test", test, rows=before), audit_input(opened), *label_inputs(judged))
+    with started("leakage clean", read, options, out, file=True) as job:
         with written(out) as target:
             _write(spec, topics, frozenset(removed), target, out)
         job.note(out.name)
         job.skipped = {"leaked_topics": list(removed)}
-    spreads = sds.items() if isinstance(sds, Mapping) else (("", sd) for sd in sds)
     detectable = tuple(
-        Detectable(sd, of, detectable_difference(before, sd), detectable_difference(after, sd)) for of, sd in spreads
+        Detectable(sd, detectable_difference(before, sd), detectable_difference(after, sd)) for sd in _SDS
     )
     return TestReduction(out, name, before, after, removed, detectable)
 
@@ -165,13 +157,13 @@ def _write(spec: SourceSpec, topics: TopicSet, removed: frozenset[str], target: 
 def _write_marked(path: Path, form: str, removed: frozenset[str], target: Target) -> None:
     """TREC topics and XML: the bytes of the records that stay, and all that stands between them."""
     content = b"".join(compressed.chunks(path))
-    found = list(query_files.marked_topics(path, xml=form == "xml"))
+    marked = list(query_files.marked_topics(path, xml=form == "xml"))
     spans = _trec_spans(content) if form == "trec" else _xml_spans(content)
-    if len(spans) != len(found):
+    if len(spans) != len(marked):
         raise InputError("the topics cannot be told apart", "convert them to TSV", where=path)
     with target.open() as stream:
         end = 0
-        for (start, stop), item in zip(spans, found, strict=True):
+        for (start, stop), item in zip(spans, marked, strict=True):
             if item.topic.topic_id in removed:
                 stream.write(content[end:start])
                 end = stop
@@ -231,7 +223,7 @@ def _write_fields(topics: Sequence[Topic], target: Target, out: Path) -> None:
 def _check(spec: SourceSpec, form: str, topics: TopicSet, removed: frozenset[str], target: Target) -> None:
     """Reads back what was written: the topics that stay, each as it was."""
     written_topics = read_topics(replace(spec, location=str(target.path), format=form)).topics
-    known = {topic.topic_id for topic in topics.topics}
-    left = [topic for topic in written_topics if topic.topic_id in known]
+    wanted = {topic.topic_id for topic in topics.topics}
+    left = [topic for topic in written_topics if topic.topic_id in wanted]
     if left != [topic for topic in topics.topics if topic.topic_id not in removed]:
         raise InputError("the topics cannot be told apart", "convert them to TSV or JSONL", where=spec.location)

@@ -14,7 +14,6 @@ import polars as pl
 
 from truerank.audits.leakage.baseline import since_baseline
 from truerank.audits.leakage.calibration import Calibration
-from truerank.audits.leakage.cells import CELLS, matrix_svg
 from truerank.audits.leakage.documents.report import document_sections, short_kinds_table
 from truerank.audits.leakage.estimate import NOTHING_CLAIMED
 from truerank.audits.leakage.kinds import kind_named, kinds_of
@@ -30,7 +29,6 @@ from truerank.audits.leakage.results import (
 )
 from truerank.audits.leakage.summaries import calibration_lines
 from truerank.core.figures import Picture, histogram, precision_curve, stacked_histograms, to_svg
-from truerank.core.figures.export import page_svg
 from truerank.core.listings import Listing, ListingColumn
 from truerank.core.page import Drawing, Facts, Part, Prose
 from truerank.core.report import Report, ReportSection, found_section
@@ -178,11 +176,8 @@ def cells_table(summary: AuditSummary) -> Table:
     )
 
 
-def _matrix(summary: AuditSummary) -> Iterator[Part]:
+def _cells(summary: AuditSummary) -> Iterator[Part]:
     if len(summary["cells"]) > 1:
-        drawn = matrix_svg(pl.DataFrame(summary["cells"], CELLS), "list")
-        caption = "A number counts the topics that leak; the darker, the larger their share. A cell opens its pairs."
-        yield Drawing(page_svg(drawn), caption, dense=True)
         yield cells_table(summary)
 
 
@@ -573,7 +568,7 @@ def _summary(result: AuditResult) -> Summary:
             topic: [dict(zip((column.title for column in table.columns), row, strict=True)) for row in table.rows]
             for topic, table in zip(result.topics, tables, strict=True)
         }
-    notes = () if result.folder is None else (f"report: {result.folder / 'report.html'}", *result.left_over)
+    notes = () if result.folder is None else (f"report: {result.folder / 'report.html'}",)
     pictures = functools.partial(similarity_pictures, result)
     return Summary(
         (*parts, *tables), shown, tuple(_that_count(result.summary)), notes, width=_WIDTH, pictures=pictures,
@@ -595,7 +590,7 @@ def _report(result: AuditResult) -> Report:
         verdicts=tuple(_verdicts(summary)),
         sections=(
             ReportSection("counts", "Topics and queries that leak", tuple(_counts(result))),
-            ReportSection("matrix", "Every training source against every test set", tuple(_matrix(summary))),
+            ReportSection("matrix", "Every training source against every test set", tuple(_cells(summary))),
             found_section(_rule_counts(result)),
             ReportSection("similarities", "How similar the nearest queries are", similarities),
             ReportSection("sensitivity", "What this audit can see", tuple(sensitivity_parts(summary))),

@@ -13,7 +13,6 @@ from truerank.arrays import frame_schema
 from truerank.audits.leakage.calibration import Calibration
 from truerank.core.result import Result
 from truerank.loading import json_file
-from truerank.overlaps.meaning import UnreadShare
 from truerank.text.printable import listed
 from truerank.text.wording import EVIDENCE, SHINGLES
 from truerank.work.artifacts import read_table, written_by
@@ -71,6 +70,13 @@ def standing_of(threshold: float, content: pl.Expr) -> pl.Expr:
     nothing = ~encoder & (pl.col("evidence") == "")
     names = zip((nothing, decided, leak), ("", "dismissed", "leak"), strict=True)
     return pl.coalesce(*(pl.when(by).then(pl.lit(name)) for by, name in names), pl.lit("doubt"))
+
+
+class UnreadShare(TypedDict):
+    """Of a sample of a source's first texts, how many there are, and how many an encoder cannot read, by script."""
+
+    texts: int
+    unread: dict[str, int]
 
 
 class SourceCount(TypedDict):
@@ -229,7 +235,7 @@ class SpokenVerdicts(TypedDict):
 class AuditSummary(SpokenVerdicts):
     """`summary.json`, and what `leakage audit --json` prints; `verdict` and `sentence` are those of the worst.
 
-    `cells` has rows as in `cells.CELLS`.
+    `cells` has rows as in `kinds.CELLS`.
     """
 
     threshold: float
@@ -260,7 +266,6 @@ class AuditResult(Result, shown_in="truerank.audits.leakage.report"):
         folder: where the artifacts lie.
         calibration: the precision at each threshold, where labels carry similarities.
         topics: ids of topics whose nearest training queries are shown.
-        left_over: unfinished work of other audits in the same folder, in sentences.
         leaks: every leak with where it stands in the training data, columns as in `LEAKS`.
         templates: pairs of documents whose texts have a frame in common and say other things, which are not leaks;
             columns as in `LEAKS`.
@@ -275,7 +280,6 @@ class AuditResult(Result, shown_in="truerank.audits.leakage.report"):
     folder: Path | None = None
     calibration: Calibration | None = None
     topics: tuple[str, ...] = ()
-    left_over: tuple[str, ...] = ()
     leaks: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LEAKS))
     templates: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LEAKS))
 

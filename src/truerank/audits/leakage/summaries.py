@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
 from truerank.audits.leakage.calibration import Calibration
 from truerank.audits.leakage.clean import BASES, TrainCleaning, what_stays
-from truerank.audits.leakage.documents.clean import CorpusReduction
 from truerank.audits.leakage.effect import Effect, KindEffect
 from truerank.audits.leakage.estimate import not_asked
 from truerank.audits.leakage.guard import GuardReport
@@ -21,6 +20,7 @@ from truerank.core.tables import Cell, Column, Table
 from truerank.core.views import heads
 from truerank.errors import InputError
 from truerank.measures.placebo import Placebo
+from truerank.measures.report import order_table, swap_table
 
 _CHANGES: Final = heads(
     "run, measure, mean|all:.4f, mean|clean:.4f, change:+.4f, random_changes|low:+.4f, random_changes|high:+.4f, "
@@ -33,29 +33,20 @@ _VERDICTS: Final = (
 )
 
 
-def placebo_tables(
-    placebos: Sequence[Placebo], matched_by: str | None, removed: Literal["topics", "documents"] = "topics"
-) -> Iterator[Table]:
-    """How far scores move without the leaked topics or documents, beside random removals, and the verdicts."""
+def placebo_tables(placebos: Sequence[Placebo], matched_by: str | None) -> Iterator[Table]:
+    """How far scores move without the leaked topics, beside random removals, and the verdicts."""
     if rows := tuple(row for one in placebos for row in _changes(one)):
-        title = f"Change of the means without the leaked {removed}, and without as many random {removed}."
+        title = "Change of the means without the leaked topics, and without as many random topics."
         yield Table(title=title, columns=_CHANGES, rows=rows)
     if placebos:
         draws = max(one.draws for one in placebos)
         yield Table(
-            title=f"Did scores move more than chance without the leaked {removed}?"
-            if removed == "documents"
-            else "Did the clean topics' scores move more than chance?",
+            title="Did the clean topics' scores move more than chance?",
             columns=_VERDICTS,
             rows=tuple(_verdict(one) for one in placebos),
             notes=(
-                *(f"{one.measure}: {one.what}. {one.reason}" for one in placebos if removed == "documents"),
-                *(f"{one.measure}: {one.reason}" for one in placebos if removed == "topics"),
-                *(
-                    _documents(draws, matched_by)
-                    if removed == "documents"
-                    else [f"Random: {draws:,d} removals of as many topics{_topics_matched(matched_by)}."]
-                ),
+                *(f"{one.measure}: {one.reason}" for one in placebos),
+                f"Random: {draws:,d} removals of as many topics{_topics_matched(matched_by)}.",
                 f"Intervals of {placebos[0].confidence:.0%}.",
                 *_explained(placebos[0]),
             ),
@@ -148,10 +139,6 @@ _TIES: Final[dict[str, str]] = {
     "ascending": "score, then document id ascending",
     "rank": "the rank column of the run",
 }
-_DOCUMENT_BASES: Final[dict[str, str]] = {
-    "labels-first": "what was judged follows the judgment, the rest the audit",
-    "labels-only": "only what was judged a leak",
-}
 
 
 @summarises(Calibration)
@@ -170,10 +157,9 @@ def calibration_lines(result: Calibration) -> list[str]:
     pairs = f"{result.counts['pairs']} labelled pairs"
     ends = ["open" if end is None else f"{end:.3f}" for end in result.interval]
     if not result.bounded:
-        meaning = "stays at or above" if result.settings["rule"] == "point" else "first reaches"
         lines = [
-            f"{result.chosen:.3f}: point estimate; the estimated precision {meaning} {wanted} ({share} interval "
-            f"of the threshold {ends[0]} to {ends[1]}, {pairs}), for {name}.",
+            f"{result.chosen:.3f}: point estimate; the estimated precision first reaches {wanted} ({pairs}), for "
+            f"{name}.",
             "At a point estimate the true precision lies below the target about as often as not; '--threshold-rule "
             "lower-bound' gives the threshold to use.",
         ]
@@ -193,15 +179,13 @@ def calibration_lines(result: Calibration) -> list[str]:
 
 @summarises(TrainCleaning)
 def _cleaning(result: TrainCleaning) -> Summary:
-    rule = "Removed: the ids that an earlier cleaning removed"
+    rule = "Removed: every query that the audit holds for a leak or in doubt"
     what, among = "queries", "distinct queries among them"
     if result.of_examples:
         what, among = "examples", "leaking texts that they hold"
         rule = "Removed: the examples that hold a text, or a pair of texts, that leaks"
-    elif result.threshold is not None:
-        rule = "Removed: every query that the audit holds for a leak or in doubt"
-        if result.judged:
-            rule = f"Removed: {BASES[result.basis]} ({result.judged:,d} judged pairs)"
+    elif result.judged:
+        rule = f"Removed: {BASES[result.basis]} ({result.judged:,d} judged pairs)"
     lines: list[tuple[str, int]] = [
         (f"{what} read", result.read),
         ("records removed", result.removed),
@@ -225,7 +209,7 @@ def _reduction(result: TestReduction) -> Summary:
     table = Table(
         title=f"{result.after:,d} of {result.before:,d} topics of {result.test} remain.",
         columns=(
-            *heads("sd_of_differences:g, of"),
+            *heads("sd_of_differences:g"),
             *Column.numbers(".4f", f"{result.before:,d} topics", f"{result.after:,d} topics", above=heading),
         ),
         rows=tuple(tuple(row) for row in result.detectable),
@@ -234,48 +218,16 @@ def _reduction(result: TestReduction) -> Summary:
             f"(two-sided, α = {result.alpha:g}; non-central t).",
         ),
     )
-    return Summary((table, *placebo_tables(result.placebos, result.matched_by)), plain(result))
-
-
-@summarises(CorpusReduction)
-def _corpus(result: CorpusReduction) -> Summary:
-    lines: list[tuple[str, int]] = [
-        ("documents read", result.read),
-        ("documents removed", result.removed),
-        *((kind_named(kind).phrase, count) for kind, count in result.kinds.items()),
-        ("documents kept", result.kept),
-        ("leaking documents that the corpus does not hold", result.not_found),
-        *([("documents that stay since they were judged not to leak", result.cleared)] if result.judged else []),
-    ]
-    if (left := result.judgments) is not None:
-        lines += [
-            ("judgments read", left.read),
-            ("judgments of removed documents", left.of_documents),
-            ("other judgments of topics without a relevant document", left.of_topics),
-            ("judgments kept", left.read - left.of_documents - left.of_topics),
-            ("topics with a relevant document before", left.topics),
-            ("topics that lose each relevant document", len(left.lost)),
-        ]
-    rule = "every document of these kinds of leak"
-    if result.judged:
-        rule = f"{_DOCUMENT_BASES[result.basis]} ({result.judged:,d} judged pairs)"
-    table = Table(
-        title=f"{result.out.name}: the corpus of {result.test} without the documents that leak.",
-        columns=heads("what, number:,d"),
-        rows=tuple(lines),
-        notes=(f"Removed: {rule}.", *result.warnings),
-    )
-    return Summary((table, *placebo_tables(result.placebos, result.matched_by, "documents")), plain(result, "ids"))
+    return Summary((table,), plain(result))
 
 
 @summarises(Effect)
 def _effect(result: Effect) -> Summary:
     """The tables, the order of systems where there are two runs or more."""
-    tables = [effect_table(result), *([order_table(result)] if result.orders else [])]
-    tables += [swap_table(result)] if any(order.swaps for order in result.orders) else []
+    tables = [effect_table(result), *map(order_table, result.orders)]
+    tables += [swap_table(order) for order in result.orders if order.swaps or order.overtakings]
     tables += placebo_tables(result.placebos, result.settings["matched_by"])
     tables += kind_tables(result.kinds, result.settings["matched_by"])
-    tables += [training_table(result)] if result.training else []
     return Summary(tuple(tables), plain(result))
 
 
@@ -299,35 +251,6 @@ def effect_table(result: Effect) -> Table:
             f"Ties: {_TIES[result.settings['ties']]}. Missing topics score the measure's default.",
             "Leaked topics may be easier for other reasons than the leak.",
         ),
-    )
-
-
-def training_table(result: Effect) -> Table:
-    """What the runs say that their systems were trained on."""
-    words = {True: "yes", False: "no", None: "unknown"}
-    return Table(
-        title="Training data that the runs name in their metadata.",
-        columns=heads("run, training_data, source, compared_by_the_audit"),
-        rows=tuple((one.run, one.name, one.source, words[one.audited]) for one in result.training),
-        notes=("What a run does not name may have been used all the same.",),
-    )
-
-
-def order_table(result: Effect) -> Table:
-    """How the order of the systems changes without the leaked topics."""
-    return Table(
-        title="Order of the systems without the leaked topics.",
-        columns=heads("measure, Kendall's τ-b=tau:.3f, swaps:,d, largest_drop_in_rank:,d, of"),
-        rows=tuple((o.measure, o.tau, len(o.swaps), o.largest_drop, o.dropped) for o in result.orders),
-    )
-
-
-def swap_table(result: Effect) -> Table:
-    """Every pair of systems that changes places."""
-    return Table(
-        title="Pairs of systems that change places without the leaked topics.",
-        columns=heads("measure, better_on_all, worse_on_all, difference_on_all:+.4f, difference_on_clean:+.4f"),
-        rows=tuple((o.measure, *swap) for o in result.orders for swap in o.swaps),
     )
 
 

@@ -4,38 +4,138 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import groupby, product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from truerank.arrays import frame_schema
-from truerank.audits.leakage.documents.comparison import (
-    ComparedTexts,
-    KeptSides,
-    apart,
-    compare_plants,
-    compare_sides,
-    keep_sides,
-)
 from truerank.audits.leakage.documents.plants import DocumentSensitivity, DocumentSight, PlantMaterial, check
-from truerank.audits.leakage.documents.texts import TestTexts, TrainingSource, hashed
+from truerank.audits.leakage.documents.texts import TestTexts, TrainingSource, distinct_documents, hashed
 from truerank.audits.leakage.documents.verdicts import DocumentEvidence, verdict_of
 from truerank.audits.leakage.kinds import KINDS, RULES, DocumentOptions, KindVerdict, with_kinds
 from truerank.audits.leakage.results import LEAKS, AuditResult
+from truerank.overlaps import KeptTexts, compare, keep, kept_before
+from truerank.overlaps.kept_texts import ComparedForm, keep_without, shared_passages
+from truerank.overlaps.results import contrasting, without_parts
+from truerank.overlaps.templates import USUAL, same_templates
 from truerank.sources.columns import ROLES
 from truerank.sources.distinct import text_hashes
 from truerank.sources.examples import ExampleText
 from truerank.text.normalising import mended, normalise
 from truerank.text.wording import WordingProbe
-from truerank.vectors.encoders import Encoder
 from truerank.work.jobs import Job
 from truerank.work.kept import keep_json, kept_json
+
+_QUERIES: Final = "queries"
+_DOCUMENTS: Final = "documents"
+#: Evidence that a frame can be, too.
+_OF_FRAMES: Final = ("ngram", "near", "contains")
+
+
+class KeptSides(NamedTuple):
+    """All texts of both sides as they are compared, each training document once; `passages` is boilerplate of the test
+    collection, which the form leaves out.
+    """
+
+    form: ComparedForm
+    passages: pl.DataFrame
+    queries: KeptTexts
+    documents: KeptTexts | None
+    training: KeptTexts
+
+
+class ComparedTexts(NamedTuple):
+    """Pairs of test queries, and of test documents, with training documents, columns as in `overlaps.OVERLAPS`.
+
+    `crowded` counts word sequences that too many training documents have to compare all pairs.
+    """
+
+    queries: pl.DataFrame
+    documents: pl.DataFrame
+    crowded: int
+
+
+def keep_sides(test: TestTexts, training: Sequence[TrainingSource], job: Job) -> KeptSides:
+    """Reads all texts and keeps what they are compared by; a killed job continues."""
+
+    def kept(name: str, make: Callable[[Job], KeptTexts]) -> KeptTexts:
+        part = job.part(name)
+        before = kept_before(part.folder, RULES)
+        return make(part) if before is None else before
+
+    def read(name: str, stream: Iterable[tuple[str, str]]) -> KeptTexts:
+        return kept(name, partial(keep, stream, RULES))
+
+    plain = ComparedForm()
+    own = [(_QUERIES, read(_QUERIES, test.queries(plain)), test.queries)]
+    if test.docs is not None:
+        own.append((_DOCUMENTS, read(_DOCUMENTS, test.documents(plain)), test.documents))
+    # What fewer texts share is told from their own words, pair by pair: see `apart`.
+    passages = pl.concat([shared_passages(one) for _, one, _ in own]).filter(pl.col("documents") > USUAL)
+    form = ComparedForm(tuple(passages["passage"]))
+    sides = [base for _, base, _ in own]
+    for place, (name, base, texts) in enumerate(own if form.passages else ()):
+        make = partial(keep_without, base, texts(str), form)
+        sides[place] = kept(f"{name}-without-boilerplate", make)
+    theirs = read("training", distinct_documents(training, form))
+    return KeptSides(form, passages, sides[0], sides[1] if len(sides) > 1 else None, theirs)
+
+
+def compare_sides(kept: KeptSides, job: Job) -> ComparedTexts:
+    """Compares the queries and the documents of a test set with training documents."""
+    inside = compare(kept.queries, kept.training, RULES, job.part("queries-inside"), holders=USUAL)
+    found = inside._replace(frame=inside.frame.clear(), crowded=0)
+    if kept.documents is not None:
+        found = compare(kept.documents, kept.training, RULES, job.part("documents-inside"), holders=USUAL)
+    # What is as short is looked for as a text, not inside others.
+    whole = pl.col("exact") | pl.col("wording").is_not_null() | (pl.col("test_words") >= RULES.contained_words)
+    crowded = max(inside.crowded, found.crowded)
+    return ComparedTexts(_pairs(inside.frame.filter(whole)), _pairs(found.frame), crowded)
+
+
+def _pairs(pairs: pl.DataFrame) -> pl.DataFrame:
+    """The pairs that say something, each once."""
+    return without_parts(pairs.unique(["test_id", "training_id"], keep="first", maintain_order=True))
+
+
+def apart(
+    pairs: pl.DataFrame, texts: tuple[Mapping[str, str], Mapping[str, str]], sides: Sequence[KeptTexts]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The pairs that are overlaps, and those whose texts are of the same template or differ in what decides."""
+    shared = pl.col("evidence").str.split("+").list.set_intersection(list(_OF_FRAMES)).list.len() > 0
+    doubtful = pairs.select(~pl.col("exact") & pl.col("wording").is_null() & shared).to_series()
+    asked = pairs.filter(doubtful).select("test_id", "training_id")
+    held = [part.shingles for side in sides for part in side.parts]
+    found = same_templates(list(asked.iter_rows()), texts, held, RULES.shingles)
+    related = pairs.filter(contrasting(pairs))
+    templates = pl.concat([asked.filter(pl.Series(found, dtype=pl.Boolean)), related.select(asked.columns)])
+    on = ["test_id", "training_id"]
+    kept = pairs.join(templates, on=on, how="anti", maintain_order="left")
+    return kept, pairs.join(templates, on=on, how="semi", maintain_order="left")
+
+
+def compare_plants(
+    sides: tuple[KeptTexts, KeptTexts],
+    texts: Mapping[str, str],
+    plants: Iterable[tuple[str, str]],
+    *,
+    job: Job,
+) -> pl.DataFrame:
+    """Compares changed texts with the queries or documents of the test collection as training texts are compared."""
+    made = dict(plants)
+    with TemporaryDirectory() as folder:
+        own = replace(job, folder=Path(folder))
+        found = _pairs(compare(sides[0], made.items(), RULES, own, holders=USUAL).frame)
+    return apart(found, (texts, made), sides)[0]
+
 
 #: Leaking training texts by source and role.
 PLACES: Final[dict[str, Any]] = frame_schema(
@@ -258,15 +358,14 @@ class DocumentLeaks:
 
 def with_documents(
     result: AuditResult, tests: Sequence[TestTexts], training: Sequence[TrainingSource],
-    how: tuple[DocumentOptions, Encoder | None], job: Job,
+    options: DocumentOptions, job: Job,
 ) -> AuditResult:  # fmt: skip
     """An audit of queries with where its leaks stand, and with the leaks of documents where training data hold some."""
-    options, encoder = how
     holds = any(source.roles != {"query"} for source in training)
     queries = query_pairs(result)
     found: dict[str, DocumentLeaks] = {}
     for place, test in enumerate(tests if holds else ()):
-        found[test.topics.name] = compare_documents(test, training, options, encoder, job.part(f"documents-{place}"))
+        found[test.topics.name] = compare_documents(test, training, options, job.part(f"documents-{place}"))
     own = {test.topics.name: queries.filter(test=test.topics.name).drop("test") for test in tests}
     answers = {test.topics.name: found[test.topics.name].answers(test.relevant or {}, own[test.topics.name])
                for test in tests if test.topics.name in found}  # fmt: skip
@@ -283,7 +382,7 @@ def with_documents(
             templates.append(apart.filter(pl.col("kind") != "pair"))
             known = DocumentEvidence(
                 test, leaks[-1], templates[-1], located.counts, one.seen, (one.documents, one.texts.present),
-                one.found.semantic, one.found.unread, one.found.crowded,
+                one.found.crowded,
             )  # fmt: skip
             kinds[name] = tuple(verdict_of(kind, known) for kind in options.wanted)
     summary = with_kinds(result.summary, kinds, pl.concat(leaks), located.counts)
@@ -308,14 +407,14 @@ def query_pairs(result: AuditResult) -> pl.DataFrame:
 
 
 def compare_documents(
-    test: TestTexts, training: Sequence[TrainingSource], options: DocumentOptions, encoder: Encoder | None, job: Job
+    test: TestTexts, training: Sequence[TrainingSource], options: DocumentOptions, job: Job
 ) -> DocumentLeaks:
     """Compares the queries and documents of a test set with the documents of training data; a killed job continues."""
-    kept = keep_sides(test, training, encoder, job)
+    kept = keep_sides(test, training, job)
     found = compare_sides(kept, job)
     texts = _texts(test, options.sample, found.documents["test_id"].unique())
     job.progress.start("sensitivity check")
-    seen = _checked(test, kept, texts, (encoder, options.sample), job)
+    seen = _checked(test, kept, texts, options.sample, job)
     theirs = _training_texts(training, {one for frame in found[:2] for one in frame["training_id"].unique()}, kept)
     queries, documents = dict(test.queries(kept.form)), {name: kept.form(text) for name, text in texts.named.items()}
     split = (
@@ -354,11 +453,9 @@ def _texts(test: TestTexts, size: int, wanted: Iterable[str]) -> _Texts:
     return _Texts(found, samples[0].texts(), samples[1].texts(), present)
 
 
-def _checked(
-    test: TestTexts, kept: KeptSides, texts: _Texts, how: tuple[Encoder | None, int], job: Job
-) -> DocumentSensitivity:
+def _checked(test: TestTexts, kept: KeptSides, texts: _Texts, sample: int, job: Job) -> DocumentSensitivity:
     """The sensitivity check, or what an interrupted run has of it."""
-    path, (encoder, sample) = job.folder / "sensitivity.json", how
+    path = job.folder / "sensitivity.json"
     if (known := kept_json(path)) is not None:
         changes, others = known
         return DocumentSensitivity(changes, others)
@@ -376,10 +473,10 @@ def _checked(
             found[place].add(str(number))
         return found
 
-    of_queries = partial(compare_plants, (kept.queries, kept.training), queries, encoder=encoder, job=job)
+    of_queries = partial(compare_plants, (kept.queries, kept.training), queries, job=job)
     of_documents = None
     if kept.documents is not None:
-        of_documents = partial(compare_plants, (kept.documents, kept.training), documents, encoder=encoder, job=job)
+        of_documents = partial(compare_plants, (kept.documents, kept.training), documents, job=job)
     sight = DocumentSight(worded, of_queries, of_documents, RULES.contained_words, kept.form)
     found = check(material, sight, sample=sample)
     keep_json(path, list(found))

@@ -99,7 +99,6 @@ def _rule_sentences() -> Iterator[str]:
         "Words and letters: texts of at most 32 words have the same content words, in any order and inflection, or "
         "these are one letter apart."
     )
-    yield f"Encoder: the cosine similarity is above {RULES.threshold:g}, where documents were encoded (--encode-docs)."
 
 
 def _sensitivity(result: AuditResult) -> Iterator[Part]:

@@ -168,10 +168,6 @@ class TrainingSource:
         counts = self.source.counts
         self.counts = SourceCounts(read, 0, counts.repaired, counts.skipped + self.source.absent.counts["query"])
 
-    def lines_of(self, ids: Collection[str]) -> dict[str, int]:
-        """The lines in which queries stand, by id."""
-        return self.source.lines_of(ids) if isinstance(self.source, QuerySource) else {}
-
     def counted(self) -> dict[str, Any]:
         """Of examples, what was counted, and what their columns were taken for."""
         if isinstance(self.source, QuerySource):

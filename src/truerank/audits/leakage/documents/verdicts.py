@@ -11,7 +11,7 @@ import polars as pl
 from truerank.audits.leakage.documents.plants import CLAIMS as DOCUMENT_CLAIMS
 from truerank.audits.leakage.documents.plants import REQUIRED, DocumentSensitivity
 from truerank.audits.leakage.documents.texts import TestTexts
-from truerank.audits.leakage.estimate import NOTHING_CLAIMED, claimed, kinds_seen, not_asked
+from truerank.audits.leakage.estimate import NOTHING_CLAIMED, claimed, kinds_seen
 from truerank.audits.leakage.kinds import RULES, KindVerdict, LeakKind
 from truerank.audits.leakage.results import KindFound
 from truerank.near_duplicates.shingles import shingled
@@ -19,6 +19,7 @@ from truerank.text.rewordings import CLAIMS
 
 #: The share of the plants of a change that must be found before the change counts as seen.
 _ENOUGH: Final = 0.95
+_WITHOUT_ENCODER: Final = "Documents were not compared by an encoder: the same content in other words is not found."
 _GIVE: Final = {
     "docs": ("the test documents were not given", "Give the documents with --docs."),
     "qrels": ("no judgments were given, so that no document is known to be relevant", "Give them with --qrels."),
@@ -27,9 +28,7 @@ _GIVE: Final = {
 
 @dataclass(frozen=True)
 class DocumentEvidence:
-    """What the verdicts rest on; `documents` counts all and the relevant ones, `semantic` says what became of the
-    encoder, `unread` counts documents of both sides that it cannot read.
-    """
+    """What the verdicts rest on; `documents` counts all and the relevant ones."""
 
     test: TestTexts
     leaks: pl.DataFrame
@@ -37,8 +36,6 @@ class DocumentEvidence:
     sources: Mapping[str, Mapping[str, Any]]
     seen: DocumentSensitivity
     documents: tuple[int, int]
-    semantic: str
-    unread: tuple[int, int]
     crowded: int
 
     def texts(self, *roles: str) -> int:
@@ -66,7 +63,7 @@ def verdict_of(kind: LeakKind, known: DocumentEvidence) -> KindVerdict:
     leaked = rows["topic_id" if kind.test == "query" else "doc_id"].n_unique()
     counted = rows.unique(["source", "role", "training_text", "training_document"])
     sensitivity = tuple(known.seen.changes.get(kind.name, ()))
-    seen = (*_of_templates(kind, known), *_seen(sensitivity), *_brief(kind, known), *_encoder(kind, known))
+    seen = (*_of_templates(kind, known), *_seen(sensitivity), *_brief(kind, known), _WITHOUT_ENCODER)
     facts: dict[str, Any] = {
         "leaked": leaked,
         "of": of,
@@ -162,14 +159,6 @@ def _brief(kind: LeakKind, known: DocumentEvidence) -> Iterator[str]:
                 f"{brief:,d} texts of fewer than {RULES.contained_words} words were compared with whole documents and "
                 "not looked for inside them."
             )
-
-
-def _encoder(kind: LeakKind, known: DocumentEvidence) -> Iterator[str]:
-    """That the encoder compared nothing, where it did not."""
-    if any(known.unread):
-        yield f"{not_asked(*known.unread)} Paraphrases of them are UNKNOWN."
-    elif known.semantic == "not asked" or kind.test == "query":
-        yield "Documents were not compared by an encoder: the same content in other words is not found."
 
 
 def _by_evidence(rows: pl.DataFrame) -> Iterator[str]:

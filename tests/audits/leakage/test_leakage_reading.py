@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from truerank import leakage
+from truerank.audits.leakage.encoders import read_vectors, unread, unread_share
 from truerank.options import Encoding
-from truerank.overlaps.meaning import read_vectors, unread, unread_share
 from truerank.vectors.encoders import CachedEncoder, Encoder, open_encoder
 from truerank.vectors.search import SearchPlan, reach_floor
 
