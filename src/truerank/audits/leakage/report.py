@@ -29,6 +29,7 @@ from truerank.audits.leakage.results import (
 )
 from truerank.audits.leakage.summaries import calibration_lines
 from truerank.core.figures import Picture, histogram, precision_curve, stacked_histograms, to_svg
+from truerank.core.figures.heat_maps import value_map
 from truerank.core.listings import Listing, ListingColumn
 from truerank.core.page import Drawing, Facts, Part, Prose
 from truerank.core.report import Report, ReportSection, found_section
@@ -177,8 +178,18 @@ def cells_table(summary: AuditSummary) -> Table:
 
 
 def _cells(summary: AuditSummary) -> Iterator[Part]:
-    if len(summary["cells"]) > 1:
-        yield cells_table(summary)
+    cells = pl.DataFrame(summary["cells"])
+    if len(cells) < 2:
+        return
+    trains, tests = (cells[name].unique(maintain_order=True).to_list() for name in ("train", "test"))
+    if len(trains) > 1 and len(tests) > 1:
+        shares = np.full((len(trains), len(tests)), np.nan)
+        worst = cells.group_by("train", "test").agg(pl.max_horizontal(pl.col("leaked") / pl.col("looked_for"), 0).max())
+        for train, test, share in worst.iter_rows():
+            shares[trains.index(train), tests.index(test)] = share
+        caption = "The share of each test set that leaks from each training source."
+        yield Drawing(to_svg(value_map(trains, tests, shares), name="matrix", description=caption), caption)
+    yield cells_table(summary)
 
 
 def prefilter_parts(recall: PrefilterRecall) -> Iterator[Part]:
