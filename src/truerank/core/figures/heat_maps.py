@@ -75,7 +75,7 @@ def value_map(
     axis = 0 if by_column else None
     low = np.where(filled, np.nanmin(np.where(filled, shown, 0.0), axis=axis), 0.0)
     high = np.where(filled, np.nanmax(np.where(filled, shown, 1.0), axis=axis), 1.0)
-    share = np.where(high > low, (shown - low) / np.where(high > low, high - low, 1.0), 1.0)
+    share = np.where(high > low, (shown - low) / np.where(high > low, high - low, 1.0), shown > 0)
     with settings():
         figure = new_figure(max(2.0, 0.36 * len(rows) + 0.9))
         axes = figure.add_subplot()
