@@ -6,7 +6,7 @@ was not checked. Only the first, and of the second what is plausible by the rule
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -17,8 +17,8 @@ import polars as pl
 from truerank.claims.claim import Claim, ClaimChange, ClaimEstimate, became, signed
 from truerank.claims.file_questions import LARGE
 from truerank.claims.inquiry import Inquiry
-from truerank.claims.questions import unchecked
-from truerank.claims.results import ClaimAnswer, ClaimConclusion, ClaimRow, ConclusionWord, SystemScore
+from truerank.claims.questions import flags, question
+from truerank.claims.results import NOT_GIVEN, ClaimAnswer, ClaimConclusion, ClaimRow, ConclusionWord, SystemScore
 from truerank.claims.scoring_questions import smallest_shown, topics_for
 from truerank.measures.floors import fixed_list
 from truerank.measures.magnitudes import fewest_changes
@@ -175,7 +175,7 @@ class _Outcome:
                 "unknown": tuple(
                     answer.question for answer in answers if answer.effect == "unknown" and not answer.possible
                 ),
-                "not_checked": unchecked(answers, self.claim),
+                "not_checked": _unchecked(answers, self.claim),
                 "example": None if fault is None else fault.example,
                 "rows": self.rows,
                 "caption": _caption(self.claim, self.rows, self.final),
@@ -253,7 +253,7 @@ class _Outcome:
     def holds(self) -> ClaimConclusion:
         claim, final = self.claim, self.final
         decision = f"You can prefer {claim.system} on {claim.unit} like these."
-        if unlooked := unchecked(self.answers, claim):
+        if unlooked := _unchecked(self.answers, claim):
             decision += f" Not checked: {unlooked[0]}."
         if self.moved and (self.base.value or 0.0) - (final.value or 0.0) >= _LEAST:
             return self.whole("HOLDS SMALLER", self.found, self.became, decision=decision, means=self.also)
@@ -386,6 +386,31 @@ def _weak(claim: Claim, answers: Sequence[ClaimAnswer]) -> tuple[str, ...]:
     return (f"By {listed(names)} chance can explain the lead of {claim.system}.",) if names else ()
 
 
+#: What threatens a claim most, where nobody looked.
+_THREATS: Final = ("leakage", "collection", "versions", "models")
+
+
+def _unchecked(answers: Iterable[ClaimAnswer], claim: Claim | None) -> tuple[str, ...]:
+    """What nobody looked at, the largest threat first, each with the option that gives it.
+
+    Args:
+        answers: to all questions.
+        claim: of scores alone nothing can be given that says how they were made.
+    """
+    if claim is not None and not claim.runs:
+        return ("how the scores were made",)
+    found = dict[str, str]()
+    for answer in answers:
+        if not answer.given:
+            needs = answer.settles.removeprefix("Give ").removesuffix(".") if answer.evidence == NOT_GIVEN else ""
+            found[answer.question] = f"{question(answer.question).subject} ({flags(needs) or '--ignore'})"
+        elif answer.facts.get("without_documents"):
+            found[answer.question] = "document texts (--docs)"
+    # Without a claim, what compares systems waits for a second one.
+    order = _THREATS[:3] if claim is None else (*_THREATS, *found)
+    return tuple(found[name] for name in dict.fromkeys(order) if name in found)
+
+
 def files_at_fault(grave: ClaimAnswer, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
     """The conclusion where the files allow no comparison."""
     unknown = tuple(answer.question for answer in answers if answer.word == "UNKNOWN")
@@ -427,5 +452,5 @@ def no_claim(
     remarks = [answer.remark for answer in answers if answer.question == "files" and answer.remark]
     return ClaimConclusion(
         "UNKNOWN", found[0].found if found else "", figure, "", (*limits, *remarks), (settles,), unknown=unknown,
-        not_checked=unchecked(answers, None), decided_by=found[0].question if found else "",
+        not_checked=_unchecked(answers, None), decided_by=found[0].question if found else "",
     )  # fmt: skip

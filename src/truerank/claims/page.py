@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from truerank.claims.claim import EFFECTS, Claim, Effect
+from truerank.claims.claim import EFFECTS, Claim
 from truerank.claims.options import KNOWN
 from truerank.claims.questions import flags, question
 from truerank.claims.register import spoken
@@ -18,7 +18,7 @@ from truerank.claims.steps import AUDITS
 from truerank.core.page import AnswerLine, AnswerList, Contrast, ContrastRow, Front, Prose
 from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, gallery_notes, place_note, reports, summarises, writes
-from truerank.core.rules import Finding, Severity
+from truerank.core.rules import Finding
 from truerank.core.sarif import sarif
 from truerank.core.tables import Column, Table, card, escape_markdown
 from truerank.core.verdict import Level, Verdict
@@ -30,38 +30,11 @@ from truerank.work.kept import RECORD
 from truerank.work.publishing import write_tables
 from truerank.work.runs import Run
 
-_EFFECT_LEVELS: Final[dict[Effect, Level]] = {
-    "stands": "good", "smaller": "doubt", "not shown": "doubt", "appears": "doubt", "falls": "bad",
-    "unknown": "unknown",
-}  # fmt: skip
-#: Of a finding, by what the answer does to the claim.
-_SEVERITIES: Final[Mapping[Level, Severity]] = {"bad": "fault", "doubt": "doubt", "unknown": "note", "good": "note"}
 #: What an audit says that found nothing, where there is no claim.
 _CLEAR: Final = frozenset(("AS THEY SEEM", "CLEAN", "SOUND"))
 #: Lines of the answer, and columns of a line.
 _MOST_LINES: Final = 12
 _WIDTH: Final = 100
-
-
-def _level(answer: ClaimAnswer) -> Level:
-    level = "bad" if answer.word == "FILES AT FAULT" else _EFFECT_LEVELS[answer.effect]
-    return "doubt" if answer.objects and level == "good" else level
-
-
-def _is_finding(answer: ClaimAnswer) -> bool:
-    return answer.objects or _level(answer) not in ("good", "unknown")
-
-
-def findings_of(result: Check) -> list[dict[str, Any]]:
-    """The answers that do not leave the claim as it is, as the contract of JSON has findings."""
-    found = []
-    for answer in filter(_is_finding, result.answers):
-        rule, count, of = question(answer.question).rule, None, None
-        if result.claim is not None and answer.repair is not None:
-            count, of = len(answer.repair.touched(result.claim)), len(result.claim.answered)
-        named = {"code": rule.code, "title": answer.found or rule.title, "severity": _SEVERITIES[_level(answer)]}
-        found.append({**named, "count": count, "of": of})
-    return found
 
 
 def review(result: Check, inputs: Sequence[Input]) -> str:
@@ -72,10 +45,10 @@ def review(result: Check, inputs: Sequence[Input]) -> str:
         about = question(answer.question)
         place = places.get(about.role, places.get("qrels", result.test))
         message = " ".join(filter(None, (result.asked, answer.found or answer.evidence, answer.consequence)))
-        return Finding(about.rule, message, place, 0, result.asked, _SEVERITIES[_level(answer)])
+        return Finding(about.rule, message, place, 0, result.asked, answer.severity)
 
     rules = [question(answer.question).rule for answer in result.answers]
-    return sarif(f"check of {result.test}", rules, map(found, filter(_is_finding, result.answers)))
+    return sarif(f"check of {result.test}", rules, map(found, result.objections()))
 
 
 @summarises(Check)
@@ -375,7 +348,7 @@ def _line(result: Check, answer: ClaimAnswer) -> AnswerLine:
     about = question(answer.question)
     word, level = _SAYS[_mark(result, answer)]
     if answer.question == "chance":
-        word, level = EFFECTS[answer.effect], _level(answer)
+        word, level = EFFECTS[answer.effect], answer.level
     link = f"{answer.folder}/report.html" if answer.folder else ""
     possible = f"Still possible: {answer.possible}" if answer.possible else ""
     evidence = " ".join(dict.fromkeys(filter(None, (answer.found, answer.evidence))))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from truerank.claims.claim import Claim
 from truerank.claims.options import ClaimSources
-from truerank.claims.results import NOT_GIVEN, ClaimAnswer
 from truerank.core.rules import Rule, rules_of
 from truerank.errors import OptionError
 
@@ -100,31 +98,6 @@ def question(name: str) -> Question:
         return QUESTIONS[NAMES.index(name)]
     except ValueError:
         raise KeyError(f"there is no question '{name}'; the questions are {', '.join(NAMES)}") from None
-
-
-#: What threatens a claim most, where nobody looked.
-_THREATS: Final = ("leakage", "collection", "versions", "models")
-
-
-def unchecked(answers: Iterable[ClaimAnswer], claim: Claim | None) -> tuple[str, ...]:
-    """What nobody looked at, the largest threat first, each with the option that gives it.
-
-    Args:
-        answers: to all questions.
-        claim: of scores alone nothing can be given that says how they were made.
-    """
-    if claim is not None and not claim.runs:
-        return ("how the scores were made",)
-    found = dict[str, str]()
-    for answer in answers:
-        if not answer.given:
-            needs = answer.settles.removeprefix("Give ").removesuffix(".") if answer.evidence == NOT_GIVEN else ""
-            found[answer.question] = f"{question(answer.question).subject} ({flags(needs) or '--ignore'})"
-        elif answer.facts.get("without_documents"):
-            found[answer.question] = "document texts (--docs)"
-    # Without a claim, what compares systems waits for a second one.
-    order = _THREATS[:3] if claim is None else (*_THREATS, *found)
-    return tuple(found[name] for name in dict.fromkeys(order) if name in found)
 
 
 def flags(text: str) -> str:

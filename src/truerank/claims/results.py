@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
 from truerank.core.plain import picked
 from truerank.core.result import Result
-from truerank.core.verdict import LEVELS
+from truerank.core.rules import Severity
+from truerank.core.verdict import LEVELS, Level
 from truerank.version import __version__
 
 if TYPE_CHECKING:
@@ -35,6 +36,13 @@ class MatchedPair(NamedTuple):
     test: tuple[str, str]
     train: tuple[str, str]
     confirmed: str
+
+
+_LEVELS: Final[Mapping[str, Level]] = {
+    "stands": "good", "smaller": "doubt", "not shown": "doubt", "appears": "doubt", "falls": "bad",
+    "unknown": "unknown",
+}  # fmt: skip
+_SEVERITIES: Final[Mapping[Level, Severity]] = {"bad": "fault", "doubt": "doubt", "unknown": "note", "good": "note"}
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,17 @@ class ClaimAnswer:
     def objects(self) -> bool:
         """Whether the claim does not survive what was found, or what is plausible."""
         return bool(self.exception) and (self.plausible or self.effect in ("falls", "not shown"))
+
+    @property
+    def level(self) -> Level:
+        """How bad it is for the claim."""
+        level = "bad" if self.word == "FILES AT FAULT" else _LEVELS[self.effect]
+        return "doubt" if self.objects and level == "good" else level
+
+    @property
+    def severity(self) -> Severity:
+        """The same as findings have it."""
+        return _SEVERITIES[self.level]
 
     @property
     def given(self) -> bool:
@@ -232,6 +251,10 @@ class Check(Result, shown_in="truerank.claims.page"):
         question(name)
         return next(answer for answer in self.answers if answer.question == name)
 
+    def objections(self) -> Iterator[ClaimAnswer]:
+        """The answers that do not leave the claim as it is."""
+        return (answer for answer in self.answers if answer.objects or answer.level not in ("good", "unknown"))
+
     def sentence(self) -> str:
         """What was found, with its figures."""
         return self.conclusion.sentence
@@ -252,10 +275,15 @@ class Check(Result, shown_in="truerank.claims.page"):
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts; docs/json.md says what stays."""
-        from truerank.claims.page import findings_of
         from truerank.claims.questions import question
 
-        claim = None
+        claim, findings = None, list[dict[str, Any]]()
+        for answer in self.objections():
+            rule, count, of = question(answer.question).rule, None, None
+            if self.claim is not None and answer.repair is not None:
+                count, of = len(answer.repair.touched(self.claim)), len(self.claim.answered)
+            named = {"code": rule.code, "title": answer.found or rule.title, "severity": answer.severity}
+            findings.append({**named, "count": count, "of": of})
         if self.claim is not None and self.base is not None:
             figures = "value, low, high, topics, scores"
             claim = {
@@ -272,7 +300,7 @@ class Check(Result, shown_in="truerank.claims.page"):
             "verdict": conclusion.word,
             "sentence": sentence,
             "verdicts": [{**verdict, "sentence": sentence}],
-            "findings": findings_of(self),
+            "findings": findings,
             "claim": claim,
             "decided_by": question(conclusion.decided_by).rule.code if conclusion.decided_by else "",
             "not_checked": [question(name).rule.code for name in unasked],
