@@ -16,9 +16,7 @@ from truerank.cli import main
 from truerank.cli.commands import Program
 
 PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
-PROGRAM = Program(
-    "truerank", "truerank", {"contradictions": "contradictions:audit"}, {"Audits": ("contradictions",)}, {}
-)
+PROGRAM = Program("truerank", "", {"contradictions": "contradictions:audit"}, {"Audits": {"contradictions": ""}})
 QRELS = "1 0 a 1\n1 0 b 0\n1 0 a 0\n2 0 a 2\n2 0 a 2\n"
 
 
