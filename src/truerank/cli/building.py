@@ -7,6 +7,7 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final, get_args
@@ -215,7 +216,7 @@ def _runner(program: str, name: str, path: str, known: Help) -> Callable[..., in
         finally:
             overwrites.reset(before)
         to_stdout = given.get("out") == Path("-")
-        return _printed(result, form, fail_on, command.verdict_words, to_stdout=to_stdout, verbose=verbose)
+        return _printed(result, form, fail_on, command, to_stdout=to_stdout, verbose=verbose)
 
     return run
 
@@ -279,10 +280,9 @@ def _check_output(command: Command, given: Mapping[str, Any]) -> None:
         check_output(command.name, given["out"], file=file, sources=sources)
 
 
-def _printed(
-    result: Result, form: Format, fail_on: str, words: Sequence[str], *, to_stdout: bool, verbose: bool
-) -> int:
-    found = summary(result).whole() if verbose else summary(result)
+def _printed(result: Result, form: Format, fail_on: str, command: Command, *, to_stdout: bool, verbose: bool) -> int:
+    words, found = command.verdict_words, summary(result).whole() if verbose else summary(result)
+    found = replace(found, json={"version": __version__, "command": command.name, **found.json})
     # The output itself is on stdout where `--out -` says so.
     streams.put(sys.stderr if to_stdout else sys.stdout, found.show(form), form)
     # Where the files are: on a terminal apart from the result, without one at the end of the text.
