@@ -147,7 +147,7 @@ def test_runs_before_and_after_and_beside_chance(tmp_path: Path) -> None:
     loaded = collection.load_audit(tmp_path / "audit")
     written = json.loads((tmp_path / "audit" / "summary.json").read_text())
     assert {"version": __version__, "command": "collection audit", **loaded.json()} == written
-    assert report(found).title == "Collection audit of docs, topics, some"
+    assert report(found).title == "Is this test set sound? docs, topics, some"
 
 
 def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
