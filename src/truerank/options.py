@@ -91,6 +91,7 @@ class Flag:
         hidden: for Python only.
         commas: whether commas separate several values of one flag.
         rare: shown by `--help-all` only.
+        panel: the heading in the help, in place of its group's; "" for the command's own options.
     """
 
     metavar: str = ""
@@ -100,6 +101,7 @@ class Flag:
     hidden: bool = False
     commas: bool = False
     rare: bool = False
+    panel: str | None = None
 
 
 #: Of whole numbers that declare no upper bound of their own: no count of the field comes near it.

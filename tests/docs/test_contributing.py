@@ -16,9 +16,7 @@ from truerank.cli import main
 from truerank.cli.commands import Program
 
 PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
-PROGRAM = Program(
-    "truerank", "truerank", {"contradictions": "contradictions:audit"}, {"Audits": ("contradictions",)}, {}
-)
+PROGRAM = Program("truerank", "", {"contradictions": "contradictions:audit"}, {"Audits": {"contradictions": ""}})
 QRELS = "1 0 a 1\n1 0 b 0\n1 0 a 0\n2 0 a 2\n2 0 a 2\n"
 
 
@@ -60,7 +58,9 @@ def test_it_writes_all_that_an_audit_writes(package: Any, tmp_path: Path, capsys
     assert [one["ruleId"] for one in log["results"]] == ["TWICE01"]
     assert log["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] == 3
     summary = json.loads((out / "summary.json").read_text("utf-8"))
-    assert (summary["verdict"], summary["findings"], summary["facts"]["pairs"]) == ("FAULTY", {"TWICE01": 1}, 3)
+    assert (summary["command"], summary["verdict"], summary["facts"]["pairs"]) == ("contradictions", "FAULTY", 3)
+    title = "Pairs that were judged twice, with different grades"
+    assert summary["findings"] == [{"code": "TWICE01", "title": title, "severity": "fault", "count": 1, "of": None}]
     page = (out / "report.html").read_text("utf-8")
     assert "5 judgments of 2 topics." in page and "Find out which grade is meant" in page
     assert package.audit("a.qrels").verdict.word == "FAULTY"

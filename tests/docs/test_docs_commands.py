@@ -45,6 +45,8 @@ MEANT = {
 }
 #: Commands that end with another code than 0, as their pages say.
 CODES = {
+    "collection audit --qrels qrels/test.qrels --docs corpus.jsonl --fail-on faulty --out collection/": 1,
+    "leakage audit --train train-queries.tsv --test queries.jsonl --fail-on contaminated --out leakage/": 1,
     "check results.csv --system new --baseline old --out check/ --fail-on bad": 3,
     "check check.yaml --fail-on 'cannot tell'": 1,
     "track validate --run mine.run --topics topics.tsv --candidates top100.run.gz --max-results 100": 1,

@@ -25,6 +25,7 @@ from truerank.measures import (
 from truerank.measures import compare_evaluations as compared
 from truerank.measures.report import difference_table, score_table
 from truerank.measures.systems import shared_topics, systems
+from truerank.version import __version__
 from truerank.work.publishing import publish
 from truerank.work.runs import run
 
@@ -352,7 +353,7 @@ def test_command(files, monkeypatch, capsys):
     assert json.loads((files / "o/comparison.json").read_text()) == value["comparison"]
     assert (files / "o/per_topic.csv").read_text().startswith("measure,topic,b,a,difference,for the run\n")
     twin = truerank.compare(qrels=files / "q.qrels", run=runs, baseline="a", measures="RR nDCG@10", topics_of="b")
-    assert json.loads(json.dumps(twin.json())) == value
+    assert {"version": __version__, "command": "compare", **json.loads(json.dumps(twin.json()))} == value
 
 
 def test_command_on_saved_evaluations(files):

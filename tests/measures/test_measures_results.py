@@ -14,6 +14,7 @@ from truerank.errors import InputError
 from truerank.measures import Coverage, Evaluation, Policy, load_evaluation
 from truerank.measures.report import evaluation_table
 from truerank.measures.results import PER_TOPIC_SCHEMA
+from truerank.version import __version__
 from truerank.work.publishing import publish
 from truerank.work.runs import run
 
@@ -82,7 +83,7 @@ def test_saved_and_opened(tmp_path: Path) -> None:
         assert getattr(again, name) == getattr(found, name), name
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["runs"]["b|c"]["measures"] == {"nDCG@10": 0.625, "HMFR": None, "NumRet": 7.0}
-    assert summary == found.json()
+    assert summary == {"version": __version__, "command": "evaluate", **found.json()}
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     saved(again, folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before

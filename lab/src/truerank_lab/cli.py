@@ -19,14 +19,22 @@ _COMMANDS: Final = {
 #: `truerank-lab`.
 LAB: Final = Program(
     "truerank-lab",
-    "truerank_lab",
+    "Training sets with known faults, networks trained on them, and the papers' experiments.",
     _COMMANDS,
     {
-        "Train": ("train", "tune"),
-        "Data": ("build", "simulate"),
-        "Experiments": ("run", "report"),
+        "Train": {
+            "train": "Trains a ranker: one epoch by a named recipe.",
+            "tune": "Chooses a model's parameters by cross-validation.",
+        },
+        "Data": {
+            "build": "Builds training sets that differ only in their fault.",
+            "simulate": "Writes the log that annotators would leave.",
+        },
+        "Grid": {
+            "run": "Trains each model on each set, reranks, records.",
+            "report": "Writes the papers' tables and figure.",
+        },
     },
-    {},
 )
 
 

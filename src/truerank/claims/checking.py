@@ -26,24 +26,23 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
     out: Out = None,
     progress: Progress | None = None,
 ) -> Check:
-    """Checks whether a result can be believed: all audits that apply to it, on one page.
+    """Says whether one system is really better than another, and what is wrong with the test.
 
-    The claim is that one run is better than another. What is certainly wrong with the data is repaired, and the
-    conclusion follows the repaired difference: HOLDS, HOLDS EXCEPT, CANNOT TELL, DOES NOT HOLD, or FILES AT FAULT. A
-    check that was killed continues when it is started again.
+    What is certainly wrong is repaired and scored again: HOLDS, HOLDS EXCEPT, CANNOT TELL, DOES NOT HOLD, or FILES AT
+    FAULT. A check that was killed continues when it is started again.
 
     Args:
-        paths: what you have: a table of questions with expected and retrieved documents (CSV, JSON, JSONL, Parquet), a
-            table of scores, runs and judgments, a BEIR folder, MTEB results, or the check.yaml of an earlier check;
-            "sample" is the embedded sample, and ./sample a folder of that name. Files are recognised by their content.
-            In Python also a frame.
+        paths: what you have, recognised by its content: a table of questions with expected and retrieved documents or
+            with scores (CSV, JSON, JSONL, Parquet), runs and judgments, a BEIR folder, MTEB results, a check.yaml of an
+            earlier check, or "sample", the sample that comes with truerank (./sample is a folder). In Python also a
+            frame.
         sources: what is given.
-        options: what the claim is about.
+        options: what is compared.
         judged: judged pairs of topics and training queries; leaks then rest on what people confirmed.
         encoding: what turns queries into vectors.
         resampling: random removals of topics, confidence of all intervals together, and seed.
         scoring: how runs are scored.
-        out: a folder for the page, the card, check.yaml, and the audits.
+        out: a folder for the page, the card, check.yaml and the audits.
         progress: receives progress updates.
 
     Returns:

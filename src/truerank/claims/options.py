@@ -8,51 +8,51 @@ from typing import Annotated, Any, Final, Literal
 from truerank.errors import OptionError
 from truerank.options import Columns, Flag, Options, Range
 
-_SEVERAL = Flag(metavar="SRC", reads=list[str])
+#: The heading of what the content of a file says as a rule.
+_SAID: Final = "If a file is not recognised"
 
 
 @dataclass(frozen=True)
 class ClaimSources(Options):
-    """What is given; what is not given stays UNKNOWN.
+    """What else you have; what is not given stays UNKNOWN.
 
     Attributes:
-        test: the test set: a BEIR folder, an ir_datasets id or a file of topics. A BEIR folder brings judgments and
-            documents, an id brings judgments.
+        system: the one that should be better; by default the best.
+        baseline: the one that it is compared with; by default the second best.
+        train: training queries; repeat the option for several sources.
+        docs: the documents.
+        run: a run of each system, named by its file without the ending; repeat the option, and give the other runs of
+            the experiment too. In Python also runs by name.
         qrels: relevance judgments, where the test set does not bring them. In Python also a frame, records, or grades
             by topic and document.
-        run: TREC runs, each named by its file without the ending; repeat the option, and give the other runs of the
-            experiment too. In Python also runs by name.
-        baseline: the run that the claim compares with; by default the second best of all.
-        system: the run that the claim calls better; by default the best of the others.
-        tried: runs of all configurations that the system was chosen from on these topics, as files or a folder; repeat
-            the option for several. In Python also runs by name.
+        test: the test set: a BEIR folder, an ir_datasets id or a file of topics. A BEIR folder brings judgments and
+            documents, an id brings judgments.
+        columns: what the columns of a table of questions are, such as question=q,expected=gold,retrieved=a+b. A column
+            can be id, question, expected, grade, retrieved, scores, system, document, rank, score, repeat or measure.
+        tried: runs of all settings that the system was chosen from on these topics, as files or a folder; repeat the
+            option for several. In Python also runs by name.
         repeats: runs that are repetitions of the system or the baseline, such as a=a.*.run; repeat the option for the
             other one. In Python also runs by name, by system.
         judged_again: pairs of these judgments that people judged again, drawn at random; judgments, label files or
             judging stores. In Python as the judgments.
-        train: training queries; repeat the option for several sources.
-        docs: the documents.
         previous: the documents as they were judged, where `docs` is a later version of them.
         model_judgments: judgments of a model, as NAME=SRC; repeat the option for several. In Python also by name.
-        columns: what the columns of a table of questions are, where their names do not say, such as
-            question=q,expected=gold,retrieved=a+b. A column can be id, question, expected, grade, retrieved, scores,
-            system, document, rank, score, repeat or measure.
         judged_by: who gave the judgments in `qrels`; with model, the conclusion holds for these judgments only.
     """
 
-    test: Annotated[str | None, Flag(metavar="SRC")] = None
-    qrels: Annotated[Any, Flag(metavar="SRC", reads=str)] = None
-    run: Annotated[Any, Flag(metavar="FILE", reads=list[str])] = ()
-    baseline: Annotated[str | None, Flag(metavar="NAME")] = None
-    system: Annotated[str | None, Flag(metavar="NAME")] = None
+    system: Annotated[str | None, Flag(metavar="NAME", panel="")] = None
+    baseline: Annotated[str | None, Flag(metavar="NAME", panel="")] = None
+    train: Annotated[tuple[str, ...], Flag(metavar="SRC", reads=list[str], panel="")] = ()
+    docs: Annotated[str | None, Flag(metavar="SRC", panel="")] = None
+    run: Annotated[Any, Flag(metavar="FILE", reads=list[str], panel=_SAID)] = ()
+    qrels: Annotated[Any, Flag(metavar="SRC", reads=str, panel=_SAID)] = None
+    test: Annotated[str | None, Flag(metavar="SRC", panel=_SAID)] = None
+    columns: Annotated[Columns, Flag(metavar="ROLE=COLUMN,…", panel=_SAID)] = ""
     tried: Annotated[Any, Flag(metavar="DIR", reads=list[str])] = ()
     repeats: Annotated[Any, Flag(metavar="NAME=FILES", reads=list[str])] = ()
     judged_again: Annotated[Any, Flag(metavar="[NAME=]SRC", reads=list[str], rare=True)] = ()
-    train: Annotated[tuple[str, ...], _SEVERAL] = ()
-    docs: Annotated[str | None, Flag(metavar="SRC")] = None
     previous: Annotated[str | None, Flag(metavar="SRC", rare=True)] = None
     model_judgments: Annotated[Any, Flag(metavar="NAME=SRC", reads=list[str], rare=True)] = ()
-    columns: Columns = ""
     judged_by: Annotated[Literal["people", "model"], Flag(rare=True)] = "people"
 
     def has(self, name: str) -> bool:
@@ -63,13 +63,13 @@ class ClaimSources(Options):
 
 @dataclass(frozen=True)
 class ClaimOptions(Options):
-    """What the claim is about, and what else is tried.
+    """What is compared, and what is asked.
 
     Attributes:
-        measure: the measure of the claim, in the notation of ir_measures.
-        measures: other measures that the claim is checked with, separated by blanks.
-        comparisons: how many comparisons the claim was chosen from; by default those that the runs allow: all runs with
-            the baseline where it is named, otherwise all pairs.
+        measure: the measure, in the notation of ir_measures.
+        measures: other measures to compare by, separated by blanks.
+        comparisons: how many comparisons this one was chosen from; by default those that the runs allow: all with the
+            baseline where it is named, otherwise all pairs.
         variants: the file of the topics' query variants, which are looked for in the training data too.
         select: the questions that are asked, such as collection or its code CLAIM04, beside those that the conclusion
             needs; by default all.

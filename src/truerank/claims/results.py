@@ -11,7 +11,6 @@ from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.core.rules import Severity
 from truerank.core.verdict import LEVELS, Level
-from truerank.version import __version__
 
 if TYPE_CHECKING:
     from truerank.audits.benchmarks import KnownBenchmark
@@ -295,8 +294,6 @@ class Check(Result, shown_in="truerank.claims.page"):
         verdict = {"subject": self.asked, "word": conclusion.word, "level": LEVELS[conclusion.word]}
         unasked = [answer.question for answer in self.answers if not answer.given]
         return {
-            "version": __version__,
-            "command": "check",
             "verdict": conclusion.word,
             "sentence": sentence,
             "verdicts": [{**verdict, "sentence": sentence}],

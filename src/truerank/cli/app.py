@@ -115,6 +115,9 @@ def _run(words: list[str], program: Program, debug: bool) -> int:
 
 def _called(words: list[str], program: Program) -> Any:
     """Calls the command that the words name."""
+    if words in ([], ["-h"], ["--help"], ["--help-all"]):
+        streams.put(sys.stdout, program.help(every=words == ["--help-all"]))
+        return _OK
     from cyclopts import CycloptsError
 
     from truerank.cli.building import called, install_completion

@@ -7,6 +7,7 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final, get_args
@@ -17,7 +18,7 @@ from cyclopts.completion import ShellDetectionError
 from truerank.cli import streams
 from truerank.cli.commands import TRUERANK, Program
 from truerank.cli.declarations import Command, Option, command_at, in_flags, output_options, shown_default
-from truerank.cli.helps import Help, help_of, sentence_of, stored_help
+from truerank.cli.helps import Help, help_of, stored_help, summary_of
 from truerank.cli.settings import project_settings
 from truerank.core.result import Format, Result, summary
 from truerank.core.verdict import ORDER
@@ -51,12 +52,13 @@ def app_for(words: Sequence[str], program: Program = TRUERANK, *, every: bool = 
     """
     wanted = program.command(words)
     asks = not {"--help", "-h"}.isdisjoint(words)
-    root = _app(program.name, sentence_of("", program))
+    root = _app(program.name, program.sentence)
+    sentences = {group: text for named in program.panels.values() for group, text in named.items()}
     groups: dict[str, App] = {}
     for place, (name, path) in enumerate(program.commands.items()):
         group, _, last = name.rpartition(" ")
         if group and group not in groups:
-            groups[group] = _app(group, sentence_of(group, program), place, _panel_of(group, program))
+            groups[group] = _app(group, sentences[group], place)
             root.command(groups[group], name=group)
         parent = groups[group] if group else root
         if every or name == wanted:
@@ -67,11 +69,9 @@ def app_for(words: Sequence[str], program: Program = TRUERANK, *, every: bool = 
             epilogue = "\n\n".join(filter(None, (more, _examples(known.examples))))
             runner = _signed(_runner(program.name, name, path, known), known, all_shown=not hidden)
             shown = {"help": "\n\n".join(filter(None, (known.summary, known.text))), "help_epilogue": epilogue}
-            parent.command(runner, name=last, sort_key=place, group=_panel_of(name, program), **shown)
+            parent.command(runner, name=last, sort_key=place, **shown)
         elif wanted is None:
-            parent.command(
-                _stub(), name=last, sort_key=place, group=_panel_of(name, program), help=sentence_of(name, program)
-            )
+            parent.command(_stub(), name=last, sort_key=place, help=summary_of(name, program))
     return root
 
 
@@ -130,21 +130,9 @@ def install_completion(words: Sequence[str], program: Program = TRUERANK) -> Non
     streams.put(sys.stderr, f"completion is in {place}; open a new shell to use it\n")
 
 
-@functools.cache
-def _panel(title: str, place: int) -> Group:
-    return Group(title, sort_key=place)
-
-
-def _panel_of(name: str, program: Program) -> Group | None:
-    """The panel of a command or group in the list of all; commands of a group have none."""
-    panels = enumerate(program.panels.items())
-    return next((_panel(title, place) for place, (title, names) in panels if name in names), None)
-
-
-def _app(name: str, text: str, place: int | None = None, panel: Group | None = None) -> App:
+def _app(name: str, text: str, place: int | None = None) -> App:
     return App(
         name=name,
-        group=panel,
         sort_key=place,
         help=text,
         # Not Markdown: its parser would take a tenth of the start of every command.
@@ -228,7 +216,7 @@ def _runner(program: str, name: str, path: str, known: Help) -> Callable[..., in
         finally:
             overwrites.reset(before)
         to_stdout = given.get("out") == Path("-")
-        return _printed(result, form, fail_on, command.verdict_words, to_stdout=to_stdout, verbose=verbose)
+        return _printed(result, form, fail_on, command, to_stdout=to_stdout, verbose=verbose)
 
     return run
 
@@ -292,10 +280,9 @@ def _check_output(command: Command, given: Mapping[str, Any]) -> None:
         check_output(command.name, given["out"], file=file, sources=sources)
 
 
-def _printed(
-    result: Result, form: Format, fail_on: str, words: Sequence[str], *, to_stdout: bool, verbose: bool
-) -> int:
-    found = summary(result).whole() if verbose else summary(result)
+def _printed(result: Result, form: Format, fail_on: str, command: Command, *, to_stdout: bool, verbose: bool) -> int:
+    words, found = command.verdict_words, summary(result).whole() if verbose else summary(result)
+    found = replace(found, json={"version": __version__, "command": command.name, **found.json})
     # The output itself is on stdout where `--out -` says so.
     streams.put(sys.stderr if to_stdout else sys.stdout, found.show(form), form)
     # Where the files are: on a terminal apart from the result, without one at the end of the text.

@@ -131,7 +131,8 @@ def command_at(name: str, path: str) -> Command:
     return Command(
         name,
         function,
-        (*sorted(own, key=lambda option: not option.positional), *grouped),
+        # The command's own stand first, what it reads before where it writes.
+        tuple(sorted([*own, *grouped], key=lambda one: (one.panel != "", not one.positional, one.name == "out"))),
         _sentence(parsed.short_description or ""),
         unwrapped(parsed.long_description or ""),
         tuple(
@@ -182,7 +183,7 @@ def _option(
         required=default is _MISSING,
         help=f"{_sentence(text.partition(' In Python ')[0])}{limits}",
         metavar=flag.metavar,
-        panel=panel,
+        panel=panel if flag.panel is None else flag.panel,
         owner=owner,
         made=made,
         positional=flag.positional,

@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, get_args, get_origin
 
 from truerank.cli.commands import TRUERANK, Program
-from truerank.cli.declarations import Command, Option, command_at, output_options, shown_default, unwrapped
+from truerank.cli.declarations import Command, Option, command_at, output_options, shown_default
 
 #: Written by scripts/make_reference.py; a test compares it with the commands.
 STORED: Final = Path(__file__).with_name("help.json")
@@ -34,36 +33,27 @@ def help_of(command: Command) -> Help:
 
 def stored_help(name: str) -> Help:
     """The help of a command as it is stored."""
-    kept = _stored()["commands"][name]
+    kept = _stored()[name]
     options, output = ([_option(row) for row in kept[one]] for one in _OPTIONS)
     return Help(kept["summary"], kept["text"], kept["examples"], options, output)
 
 
-def sentence_of(name: str, program: Program = TRUERANK) -> str:
-    """The first sentence of a command or group; of the program itself for an empty name."""
+def summary_of(name: str, program: Program = TRUERANK) -> str:
+    """The first sentence of a command."""
     if program is TRUERANK:
-        stored = _stored()
-        return str(stored["commands"][name]["summary"] if name in program.commands else stored["groups"][name])
-    if name in program.commands:
-        return command_at(name, program.commands[name]).summary
-    return _sentence_of_package(program.groups[name] if name else program.package)
+        return str(_stored()[name]["summary"])
+    return command_at(name, program.commands[name]).summary
 
 
 def written() -> str:
     """The help of all commands, as it is stored: one line for each."""
-    groups = {"": TRUERANK.package, **TRUERANK.groups}
-    sentences = {name: _sentence_of_package(path) for name, path in groups.items()}
     lines = []
     for name, path in TRUERANK.commands.items():
         shown = help_of(command_at(name, path))
         rows = {one: [_row(option) for option in getattr(shown, one)] for one in _OPTIONS}
         kept = {"summary": shown.summary, "text": shown.text, "examples": shown.examples, **rows}
         lines.append(f"{json.dumps(name)}: {json.dumps(kept, ensure_ascii=False)}")
-    return f'{{"groups": {json.dumps(sentences, ensure_ascii=False)},\n"commands": {{\n' + ",\n".join(lines) + "\n}}\n"
-
-
-def _sentence_of_package(path: str) -> str:
-    return unwrapped(import_module(path).__doc__ or "").partition("\n")[0]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 _OPTIONS: Final = ("options", "output")

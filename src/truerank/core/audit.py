@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from truerank.core.plain import plain
-from truerank.core.report import Report, ReportPart, ReportSection, found_section, found_table
+from truerank.core.plain import picked, plain
+from truerank.core.report import Report, ReportPart, ReportSection, found_json, found_section, found_table
 from truerank.core.result import Result, Summary, gallery_notes, page_note, reports, summarises
 from truerank.core.rules import Finding, Rule
 from truerank.core.sarif import sarif
@@ -85,9 +85,9 @@ class Audit(Result, shown_in="truerank.core.audit"):
 
     def json(self) -> dict[str, Any]:
         """What `summary.json` holds."""
-        counts = Counter(finding.rule.code for finding in self.findings)
         shown = [plain(verdict, "share", "sign") for verdict in self.verdicts]
-        return {"verdict": self.verdict.word, "verdicts": shown, "findings": dict(counts), "facts": plain(self.facts)}
+        found = {"verdicts": shown, "findings": found_json(self.counts()), "facts": plain(self.facts)}
+        return {**picked(self, "verdict=verdict.word, sentence=verdict.sentence"), **found}
 
     def counts(self) -> dict[Rule, int]:
         """How often each rule was found, in the order of the rules."""

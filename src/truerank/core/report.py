@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from truerank.core.figures.export import Picture, page_svg
 from truerank.core.page import Drawing, Facts, Front, Page, Section
+from truerank.core.plain import picked
 from truerank.core.rules import Rule
 from truerank.core.tables import Table
 from truerank.core.verdict import Verdict
@@ -102,6 +103,12 @@ def found_table(counts: Mapping[Rule, int]) -> Table:
         ),
         addressed=True,
     )
+
+
+def found_json(counts: Mapping[Rule, int]) -> list[dict[str, Any]]:
+    """What was found, by rule, as JSON has it; nothing says among how many."""
+    shown = ((picked(rule, "code, title, severity"), count) for rule, count in counts.items() if count)
+    return [{**rule, "count": count, "of": None} for rule, count in shown]
 
 
 def found_section(counts: Mapping[Rule, int]) -> ReportSection:

@@ -172,7 +172,7 @@ class Explanation(ScoreDifference):
     """
 
     look: ClassVar[Look] = Look(
-        "Where a reported score comes from",
+        "Why the score differs from the reported one",
         "{run} by the judgments of {qrels}: {tried:,} conventions and mistakes were tried, alone and together.",
         views=(
             View(
@@ -518,14 +518,14 @@ def _sentence(
     if word == "SAME":
         return f"truerank's own conventions give {numbers}{f', with {_CUT_OFF}' * facts['cut_off']}."
     if best is None:
-        return f"Nothing that was tried gives {numbers}; truerank gives {own}."
+        return f"None of {facts['tried']:,} causes that were tried gives {numbers}; truerank gives {own}."
     says = listed([*(one.says for one in best.convention), *([_CUT_OFF] if facts["cut_off"] else [])])
     if word == "EXPLAINED":
         was = "were" if len(reported) > 1 else "was"
         return f"{numbers} {was} computed with {says}, at least; truerank gives {own}."
     several = f" {facts['matching'] - 1:,} other causes give it too." if facts["matching"] > 1 else ""
-    few = "a score of 0 does not show which fault it was" if facts["nothing_found"] else "so few digits do not show it"
-    return f"{numbers} may have been computed with {says}; {few}.{several} truerank gives {own}."
+    few = "A score of 0 does not show which fault it was" if facts["nothing_found"] else "So few digits cannot tell"
+    return f"{numbers} may have been computed with {says}.{several} {few}. truerank gives {own}."
 
 
 def _settles(

@@ -88,6 +88,11 @@ class Run(Artifacts):
         yield from _texts(self.options)
         yield from (one.source for one in self.inputs)
 
+    def json(self, name: str, value: Mapping[str, Any]) -> Path:
+        """Writes a JSON object; `summary.json` says first what wrote it."""
+        first = {"version": __version__, "command": self.command} if name == "summary.json" else {}
+        return super().json(name, {**first, **value})
+
     def forget_unwritten(self) -> None:
         """Forgets the list of files that were to be written where none of them was."""
         known = _listed(self._manifest_file, self.command)

@@ -74,7 +74,7 @@ def test_a_family_that_outvotes_the_others_is_shown() -> None:
     assert rows["bad"]["within"] == pytest.approx(1) and abs(rows["good"]["within"]) < 0.05
     assert rows["bad"]["value"] - rows[""]["value"] == pytest.approx(rows["bad"]["gain"])
     verdict = panel_verdict(found)
-    assert verdict is not None and "without bad, α changes by +" in verdict.sentence
+    assert verdict is not None and "Without bad, α changes by +" in verdict.sentence
 
 
 def test_pairs_that_a_judge_lacks_count_where_both_graded() -> None:

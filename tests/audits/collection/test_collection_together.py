@@ -16,6 +16,7 @@ from truerank.cli import main
 from truerank.errors import InputError
 from truerank.judging.schemes import BUILT_IN, load_scheme
 from truerank.judging.store import Store
+from truerank.version import __version__
 
 
 def _files(tmp_path: Path) -> dict[str, str]:
@@ -144,8 +145,9 @@ def test_runs_before_and_after_and_beside_chance(tmp_path: Path) -> None:
     page = (tmp_path / "audit" / "report.html").read_text()
     assert "What cleaning does to the runs" in page and "<svg" in page and "random changes" in page
     loaded = collection.load_audit(tmp_path / "audit")
-    assert loaded.json() == json.loads((tmp_path / "audit" / "summary.json").read_text())
-    assert report(found).title == "Collection audit of docs, topics, some"
+    written = json.loads((tmp_path / "audit" / "summary.json").read_text())
+    assert {"version": __version__, "command": "collection audit", **loaded.json()} == written
+    assert report(found).title == "Is this test set sound? docs, topics, some"
 
 
 def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ def test_artifacts_are_what_the_contract_says(sample: SampleAudits, few: list[st
     assert {one["role"]: one["rows"] for one in first["inputs"]}["test"] == len(read_topics(TESTS[-1]).topics)
     assert first["inputs"][0]["sha256"] == hashlib.sha256(Path(few[0]).read_bytes()).hexdigest()
     again = leakage.load_audit(folder)
-    assert again.summary == sample.labelled.summary
+    assert sample.labelled.summary.items() <= again.summary.items()
     assert again.candidates.equals(sample.labelled.candidates)
 
 

@@ -167,7 +167,10 @@ def test_all_judged_gives_tau_1_and_drop_0(files, tmp_path):
     verdict = verdict_of(found)
     assert {one.evidence[0].word for one in verdict.measures} == {"HELD"}
     assert all(one.unmoved == 1 for one in verdict.measures)
-    assert "each of these 4 teams left out: smallest τ 1.0000; no new run lost a rank" in verdict.sentences()[1]
+    assert (
+        "each of these 4 teams left out, no new run lost a rank and none won any. The smallest τ is 1.0000."
+        in verdict.sentences()[1]
+    )
     assert verdict.gain.price is None and verdict.topic_sentence().startswith("No topic's AP changes")
 
 
@@ -303,7 +306,7 @@ def test_the_word_is_that_of_the_worst_test(whole):
     calm = tuple(one._replace(tau=1.0, own=min(one.own or 0, 0)) for one in kept)
     alone = verdict_of(dataclasses.replace(simulation, changes=calm, unlike=()))
     assert {one.word for one in alone.measures} == {"UNKNOWN"}
-    assert "No unlike system was tried: the teams given may be alike" in alone.alike_sentence()
+    assert "No unlike system was tried: a new team may resemble these less" in alone.alike_sentence()
     alike = tuple(system._replace(pooled=system.first) for system in simulation.unlike)
     unique = tuple(one._replace(tau=0.7) if one.rule == LEAVE_OUT_UNIQUES else one for one in calm)
     for systems in ((), alike):
@@ -319,7 +322,7 @@ def test_a_verdict_claims_no_more_than_was_tried(whole):
     said = " ".join([*verdict.sentences(), verdict.criteria()])
     assert not re.search(r"\b(never|safe|unsafe|no effect)\b", said, re.IGNORECASE)
     assert "in these 2 trials with these 4 teams and 3 systems unlike them" in verdict.summary()
-    assert "relevant documents that nobody judged cannot be seen" in verdict.blind
+    assert "Relevant documents that nobody judged are not seen" in verdict.blind
     value = json.loads((folder / "summary.json").read_text())["verdict"]["measures"][0]
     assert {"word", "reason", "evidence", "what_would_change_it"} <= set(value)
     assert [one["test"] for one in value["evidence"]] == [

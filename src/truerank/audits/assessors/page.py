@@ -87,13 +87,13 @@ def _report(audit: AssessorAudit) -> Report:
     elif audit.remarks:
         parts["corrected"].append(Prose(audit.remarks))
     if not audit.of("people"):
-        text = "One person judged each pair, so that these data do not say how far two people agree."
+        text = "One person judged each pair: these data do not tell how far two people agree."
         parts["people"].append(Prose((text,)))
     content = card(audit)
     grades, runs = audit.grades, 0 if audit.scores is None else len(audit.scores.runs)
     systems = f", {runs:,} runs" if runs else ""
     return Report(
-        title="Can these models judge in the place of people?",
+        title="Can these models label in place of people?",
         lead=f"{len(grades.judges):,} model{'s' * (len(grades.judges) > 1)} against people: "
         f"{len(grades.reference):,} judged pairs of {len(grades.topics):,} topics{systems}.",
         verdicts=tuple(_findings(audit)),

@@ -17,6 +17,7 @@ from truerank.audits.assessors.order import FEWEST_RUNS
 from truerank.core.rules import Rule, rules_of
 from truerank.core.verdict import Verdict
 from truerank.measures.magnitudes import proportion
+from truerank.text.printable import counted
 
 #: The uses, in the order of the page.
 USES: Final = {
@@ -31,10 +32,10 @@ _ALL_RULES: Final = rules_of("truerank.audits.assessors", Rule)
 #: The rule of each use: what is found where a model cannot be used so.
 RULES: Final = {**dict(zip(USES, _ALL_RULES.values(), strict=False)), "panel": _ALL_RULES["shared-errors"]}
 MEANINGS: Final = {
-    "USABLE": "On these data the model's grades gave what people's gave, within the limits.",
+    "USABLE": "On these data the model's grades lead where people's lead, within the limits.",
     "WITH CARE": "The model's grades come near people's; small differences mean little.",
-    "NOT USABLE": "The model's grades gave something else than people's.",
-    "UNKNOWN": "These data do not say it.",
+    "NOT USABLE": "The model's grades lead elsewhere than people's.",
+    "UNKNOWN": "These data do not tell.",
 }
 #: The limits of τ, and of the chance that a relevant document has the higher grade.
 LIMITS: Final = {"same": 0.9, "noticeable": 0.8, "chooses well": 0.8, "chooses badly": 0.6}
@@ -77,8 +78,8 @@ def verdicts_of(audit: AssessorAudit) -> tuple[UseVerdict, ...]:
     for judge in audit.grades.judges:
         topics = len(audit.grades.topics)
         if topics < _FEWEST_TOPICS:
-            why = f"there are {topics} topics, and {_FEWEST_TOPICS} are needed for an interval"
-            found += [_verdict(judge, use, "UNKNOWN", f"{why}.", "more topics that people judged.") for use in USES]
+            why = f"There are {counted(topics, 'topic')}; an interval needs {_FEWEST_TOPICS}."
+            found += [_verdict(judge, use, "UNKNOWN", why, "more topics that people judged.") for use in USES]
             continue
         if constant := _constant(audit, judge):
             found += constant
@@ -93,12 +94,10 @@ def _constant(audit: AssessorAudit, judge: str) -> list[UseVerdict]:
     """The verdicts on grades that are all the same, the model's or people's: no figure can settle them."""
     people, model = (audit.grades.qrels[name]["relevance"] for name in ("", judge))
     if people.n_unique() == 1:
-        reason = f"People gave all {len(people):,} pairs the grade {people[0]}, which cannot show whether a model errs."
+        reason = f"People gave all {len(people):,} pairs the grade {people[0]}; that cannot show where a model errs."
         return [_verdict(judge, use, "UNKNOWN", reason, "pairs with several grades of people.") for use in USES]
     if model.n_unique() == 1:
-        reason = (
-            f"The model gave all {len(model):,} pairs the grade {model[0]}: its grades do not distinguish documents."
-        )
+        reason = f"The model gave all {len(model):,} pairs the grade {model[0]}: it tells no document from another."
         return [_verdict(judge, use, "NOT USABLE", reason, "another model.") for use in USES]
     return []
 
@@ -124,9 +123,9 @@ def equal_grades(grades: Grades, judge: str) -> str:
     there = codes >= 0
     if (codes[there] == grades.reference[there]).all():
         shown = f"all {int(there.sum()):,} pairs that both graded"
-        return f"{judge}'s grades of {shown} are people's: make sure that they are not a copy."
+        return f"{judge} gave {shown} the grade that people gave: make sure that it is not a copy."
     few = copied_grades(grades.reference[there], codes[there])
-    return f"Of {judge} and people {few}: make sure that the model's grades are not a copy." if few else ""
+    return f"Of {judge} and people {few}: make sure that its grades are not a copy." if few else ""
 
 
 def _absolute(audit: AssessorAudit, judge: str) -> UseVerdict:
@@ -138,7 +137,9 @@ def _absolute(audit: AssessorAudit, judge: str) -> UseVerdict:
     mean = next(row for row in rows if not row["run"])
     runs = [row for row in rows if row["run"]]
     far = [row for row in runs if abs(row["value"]) > margin]
-    shown = f"{measure} by the model less that by people is {_interval(mean, '+.3f')}, mean over {len(runs)} runs"
+    shown = (
+        f"The model's grades change {measure} by {_interval(mean, '+.3f')}, averaged over {counted(len(runs), 'run')}"
+    )
     ends = mean["value"], mean["value_low"], mean["value_high"]
     if mean["value_low"] > margin or mean["value_high"] < -margin:
         return _verdict(
@@ -147,18 +148,18 @@ def _absolute(audit: AssessorAudit, judge: str) -> UseVerdict:
         )  # fmt: skip
     if mean["value_low"] < -margin or mean["value_high"] > margin:
         return _verdict(
-            judge, "absolute", "UNKNOWN", f"{shown}: this may be less or more than the {margin:g} that you accept.",
+            judge, "absolute", "UNKNOWN", f"{shown}: perhaps more than the {margin:g} that you accept.",
             "more topics that people judged, or a larger `margin`.", ends,
         )  # fmt: skip
     if far:
         worst = max(far, key=lambda row: (abs(row["value"]), row["run"]))
         return _verdict(
             judge, "absolute", "WITH CARE",
-            f"{shown}, but {len(far)} of {len(runs)} runs are off by more than {margin:g}, "
-            f"{worst['run']} by {worst['value']:+.3f}.",
+            f"{shown}. But {len(far)} of {len(runs)} runs change by more than {margin:g}, "
+            f"{worst['run']} by {_signed(worst['value'], '+.3f')}.",
             _remedy(audit, judge), ends,
         )  # fmt: skip
-    return _verdict(judge, "absolute", "USABLE", f"{shown}, and no run is off by more than {margin:g}.", "", ends)
+    return _verdict(judge, "absolute", "USABLE", f"{shown}, and no run by more than {margin:g}.", "", ends)
 
 
 def _remedy(audit: AssessorAudit, judge: str) -> str:
@@ -177,47 +178,54 @@ def _absolute_without_runs(audit: AssessorAudit, judge: str) -> UseVerdict:
     row = next(iter(audit.of("cuts", judge=judge, cut=cut)))
     margin, ends = audit.rules.margin, (row["gap"], row["gap_low"], row["gap_high"])
     shown = (
-        f"The model calls {row['judge_share']:.1%} of the pairs relevant, people {row['people_share']:.1%} (difference "
-        f"{row['gap']:+.1%}, {row['gap_low']:+.1%} to {row['gap_high']:+.1%})"
+        f"The model calls {row['judge_share']:.1%} of the pairs relevant, people {row['people_share']:.1%}, a "
+        f"difference of {_interval(row, '+.1%', 'gap')}"
     )
     settles = "runs, which show what this does to the scores; give them with `run`."
     if row["gap_low"] > margin or row["gap_high"] < -margin:
         word = "too many" if row["gap"] > 0 else "too few"
-        return _verdict(judge, "absolute", "NOT USABLE", f"{shown}: {word}.", settles, ends)
+        return _verdict(judge, "absolute", "NOT USABLE", f"{shown}, {word}.", settles, ends)
     return _verdict(judge, "absolute", "UNKNOWN", f"There are no runs to score. {shown}.", settles)
 
 
 def _order(audit: AssessorAudit, judge: str, use: str) -> UseVerdict:
     if audit.scores is None or len(audit.scores.runs) < FEWEST_RUNS:
-        there = "no runs" if audit.scores is None else f"{len(audit.scores.runs)} runs"
-        return _verdict(judge, use, "UNKNOWN", f"There are {there} to put in order.", "give more runs with `run`.")
+        there = "none is" if audit.scores is None else f"{len(audit.scores.runs)} are"
+        reason = f"An order needs {FEWEST_RUNS} runs; {there} given."
+        return _verdict(judge, use, "UNKNOWN", reason, "more runs (`run`).")
     measure = audit.scores.measures[0]
     wanted = "all" if use == "order" or len(audit.scores.runs) <= 10 else "best 10"
     row = next(iter(audit.of("order", judge=judge, measure=measure, systems=wanted, statistic="tau")))
     pairs = next(iter(audit.of("pairs", judge=judge, measure=measure, systems=wanted)))
-    of = f"of {row['n']} systems" if wanted == "all" else f"of the best {row['n']} systems"
+    of = f"the {row['n']} systems" if wanted == "all" else f"the best {row['n']} systems"
     if row["value"] is None or row["value_low"] is None:
-        return _verdict(judge, use, "UNKNOWN", f"τ {of} has no value, since all are tied.", "other runs.")
-    shown = f"τ {of} by {measure} is {_interval(row, '.2f')}"
+        return _verdict(judge, use, "UNKNOWN", f"All of {of} are tied, so there is no order.", "other runs.")
     favoured = _favoured(audit, judge) if use == "order" else ""
-    word, why, settles = _order_word(row, pairs["reversed"], pairs["pairs"], favoured)
-    return _verdict(judge, use, word, f"{shown}{why}.", settles, (row["value"], row["value_low"], row["value_high"]))
+    word, how, why, settles = _order_word(row, pairs["reversed"], pairs["pairs"], favoured)
+    shown = f"The model orders {of} by {measure} {how}: τ {_interval(row, '.2f')}{why}."
+    return _verdict(judge, use, word, shown, settles, (row["value"], row["value_low"], row["value_high"]))
 
 
-def _order_word(row: dict[str, Any], turned: int, of: int, favoured: str) -> tuple[str, str, str]:
-    """The word, how its sentence goes on, and what would change it."""
+def _order_word(row: dict[str, Any], turned: int, of: int, favoured: str) -> tuple[str, str, str, str]:
+    """The word, how the model orders, how the sentence ends, and what would change it."""
     same, noticeable, more = LIMITS["same"], LIMITS["noticeable"], "more topics that people judged."
-    pairs = f"{turned:,d} of {of:,d} pairs"
+    other, pairs = "otherwise than people", f"{turned:,d} of {of:,d} pairs"
     low, high = row["value_low"], row["value_high"]
     cases = (
-        (turned > 0, "NOT USABLE", f", and it turns {pairs} of systems round by more than chance", "another model."),
-        (high < noticeable, "NOT USABLE", f": below {noticeable}, orders differ noticeably", "another model."),
-        (bool(favoured), "NOT USABLE", f", but {favoured}", "a model of another kind."),
-        (low >= same, "USABLE", f": at least {same}", ""),
-        (low >= noticeable, "WITH CARE", f": at least {noticeable}, but not surely {same}", more),
-        (True, "UNKNOWN", f": too wide to say whether it is below {noticeable}", more),
+        (turned > 0, "NOT USABLE", other, f". It turns {pairs} round by more than chance", "another model."),
+        (high < noticeable, "NOT USABLE", other, f", below {noticeable}", "another model."),
+        (bool(favoured), "NOT USABLE", "with a bias", f". {favoured}", "a model of another kind."),
+        (low >= same, "USABLE", "as people do", f", at least {same}", ""),
+        (
+            low >= noticeable,
+            "WITH CARE",
+            "much as people do",
+            f", at least {noticeable} but perhaps below {same}",
+            more,
+        ),
+        (True, "UNKNOWN", "perhaps otherwise than people", f", which may be below {noticeable}", more),
     )
-    return next((word, why, settles) for holds, word, why, settles in cases if holds)
+    return next(said for holds, *said in cases if holds)  # type: ignore[return-value]
 
 
 def _favoured(audit: AssessorAudit, judge: str) -> str:
@@ -228,11 +236,8 @@ def _favoured(audit: AssessorAudit, judge: str) -> str:
     named = [row for row in rows if row["corrected"] is not None and row["corrected"] < level and row["adjusted"] > 0]
     if not named:
         return ""
-    return "it favours " + ", ".join(
-        f"{row['family']} ({row['adjusted']:+.3f}, {row['adjusted_low']:+.3f} to {row['adjusted_high']:+.3f}, against "
-        "other runs with such scores)"
-        for row in named
-    )
+    shown = ", ".join(f"{row['family']} by {_interval(row, '+.3f', 'adjusted')}" for row in named)
+    return f"Beside other runs with such scores it favours {shown}"
 
 
 def _choosing(audit: AssessorAudit, judge: str) -> UseVerdict:
@@ -241,8 +246,8 @@ def _choosing(audit: AssessorAudit, judge: str) -> UseVerdict:
         reason = "No topic has both relevant documents and others."
         return _verdict(judge, "choosing", "UNKNOWN", reason, "another lowest relevant grade, with `rel`.")
     shown = (
-        f"A relevant document has a higher grade than another one with the chance {_interval(row, '.2f')}; "
-        f"{row['missed']:.0%} of the relevant ones have the model's lowest grade"
+        f"The model grades a relevant document above another one with a chance of {_interval(row, '.2f')}. "
+        f"It gives {row['missed']:.0%} of the relevant ones its lowest grade"
     )
     ends = row["value"], row["value_low"], row["value_high"]
     if row["value_high"] < LIMITS["chooses badly"]:
@@ -261,35 +266,35 @@ def panel_verdict(audit: AssessorAudit) -> UseVerdict | None:
     if row is None or len(audit.grades.topics) < _FEWEST_TOPICS:
         return None
     if row["effective_low"] is None:
-        reason = "No two models err differently enough for a correlation of their errors."
+        reason = "The models' errors vary too little to correlate them."
         return _verdict("all models", "panel", "UNKNOWN", reason, "more pairs that people judged.")
     size = audit.of("panel", errors="size")[0]["value"]
-    shown = (
-        f"At equal grades of people, the errors of two models correlate by {_interval(row, '.2f')} on average"
-        f"{'' if size is None else f' (their size by {size:.2f})'}: the {row['judges']} models count as about "
-        f"{row['effective']:.1f} independent judges ({row['effective_low']:.1f} to {row['effective_high']:.1f})"
-    )
+    counts = f"{row['effective']:.1f} independent judges ({row['effective_low']:.1f} to {row['effective_high']:.1f})"
+    shown = f"The {row['judges']} models count as about {counts}"
+    also = "" if size is None else f" (their size by {size:.2f})"
+    why = f" Where people give one grade, two models' errors correlate by {_interval(row, '.2f')} on average{also}."
     ends = row["effective"], row["effective_low"], row["effective_high"]
     half = row["judges"] / 2
     if row["effective_high"] < half:
         gains = [one for one in audit.of("left_out") if one["family"] and one["gain"] is not None]
         moves = [one for one in gains if one["corrected"] < round(1 - audit.resampling.confidence, 12)]
-        tail = f"; without {moves[0]['family']}, α changes by {_gain(moves[0])}" if moves else ""
-        return _verdict("all models", "panel", "WITH CARE", f"{shown}{tail}.", _ALL_RULES["shared-errors"].remedy, ends)
+        tail = f" Without {moves[0]['family']}, α changes by {_interval(moves[0], '+.3f', 'gain')}." if moves else ""
+        return _verdict("all models", "panel", "WITH CARE", f"{shown}.{why}{tail}", RULES["panel"].remedy, ends)
     if row["effective_low"] >= half:
-        return _verdict("all models", "panel", "USABLE", f"{shown}: at least half of them.", "", ends)
-    return _verdict(
-        "all models", "panel", "UNKNOWN", f"{shown}: this may be less or more than half of them.",
-        "more topics that people judged.", ends,
-    )  # fmt: skip
+        return _verdict("all models", "panel", "USABLE", f"{shown}, at least half of them.{why}", "", ends)
+    reason = f"{shown}, perhaps fewer than half of them.{why}"
+    return _verdict("all models", "panel", "UNKNOWN", reason, "more topics that people judged.", ends)
 
 
-def _gain(row: dict[str, Any]) -> str:
-    return f"{row['gain']:+.3f} ({row['gain_low']:+.3f} to {row['gain_high']:+.3f})"
+def _interval(row: dict[str, Any], form: str, name: str = "value") -> str:
+    value, low, high = (_signed(row[key], form) for key in (name, f"{name}_low", f"{name}_high"))
+    return f"{value} ({low} to {high})"
 
 
-def _interval(row: dict[str, Any], form: str) -> str:
-    return f"{row['value']:{form}} ({row['value_low']:{form}} to {row['value_high']:{form}})"
+def _signed(value: float, form: str) -> str:
+    """A number with a true minus sign; one that rounds to nothing has no sign."""
+    shown = f"{value:{form}}"
+    return (shown if any(sign in "123456789" for sign in shown) else shown.lstrip("+-")).replace("-", "−")
 
 
 def counts_of(verdicts: Sequence[UseVerdict], use: str) -> dict[str, int]:

@@ -34,20 +34,19 @@ from truerank.work.runs import Run
 #: Instances of one kind that the page lists.
 _LISTED: Final = 1000
 _HEADINGS: Final = {
-    "judgments": "What is wrong with the judgments",
-    "documents": "What is wrong with the documents",
-    "topics": "What is wrong with the topics",
-    "together": "What they show together",
+    "judgments": "The judgments",
+    "documents": "The documents",
+    "topics": "The topics",
+    "together": "Judgments, documents and topics together",
     "versions": "What changed between two versions of the judgments",
 }
 _MEANINGS: Final[dict[str, str]] = {
-    "FAULTY": "Scores that were computed with this collection are affected. What each fault does is named below; "
-    "'truerank collection clean' removes what is certain and lists every change.",
-    "FAULTY IN PART": "Each kind of fault touches less than 5% of what it could touch. Scores of the topics concerned "
-    "are affected; 'truerank collection clean' removes what is certain and lists every change.",
-    "UNKNOWN": "This is not a sound collection yet: something must be looked at, or could not be checked.",
-    "SOUND": "Nothing that this audit looks for was found. It cannot see grades that are wrong, and duplicates in "
-    "other words.",
+    "FAULTY": "Scores computed with this collection are affected. 'truerank collection clean' removes what is certain "
+    "and lists every change.",
+    "FAULTY IN PART": "Each kind of fault touches less than 5% of what it could touch; scores of these topics are "
+    "affected. 'truerank collection clean' removes what is certain and lists every change.",
+    "UNKNOWN": "Nobody can call this collection sound yet: a person should look, or something could not be checked.",
+    "SOUND": "Nothing that this audit looks for was found. It cannot see wrong grades, or duplicates in other words.",
 }
 
 
@@ -443,7 +442,7 @@ def _report(result: CollectionAudit) -> Report:
     if effect := result.facts.get("effect"):
         tables |= dict(zip(("scores", "order", "placebo"), effect_tables(effect), strict=False))
     return Report(
-        title=f"Collection audit of {', '.join(dict.fromkeys(names)) or 'a collection'}",
+        title=f"Is this test set sound? {', '.join(dict.fromkeys(names))}".rstrip(),
         lead=" ".join((f"{listed(read)}: {listed(found)}.", *gallery_notes(result.facts))),
         verdicts=tuple(_shown(each, meaning=each.subject == "collection") for each in result.verdicts),
         sections=_sections(result),

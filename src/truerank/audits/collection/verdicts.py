@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -12,7 +12,7 @@ from truerank.audits.collection.instances import Instances
 from truerank.audits.collection.results import CollectionFinding, Kind, Part, kinds
 from truerank.core.rules import RuleChoice
 from truerank.core.verdict import Verdict
-from truerank.text.printable import listed
+from truerank.text.printable import counted, listed
 
 #: Which input a part is; what stands together needs two of them.
 _INPUT: Final = {"judgments": "qrels", "documents": "docs", "topics": "topics"}
@@ -45,15 +45,15 @@ def verdicts(
     several = len(set(_INPUT.values()) & set(given)) > 1
     there = [part for part in _AUDITED if (several if part == "together" else _INPUT[part] in given)]
     accepted = [one for one in findings if one.accepted]
-    counted = [one for one in findings if not one.accepted]
-    parts = tuple(_part(part, counted, given, choice, unasked) for part in there)
-    every = (_whole(parts, counted, given, choice, unasked), *parts)
+    others = [one for one in findings if not one.accepted]
+    parts = tuple(_part(part, others, given, choice, unasked) for part in there)
+    every = (_whole(parts, others, given, choice, unasked), *parts)
     remarks = [every[0].rests_on]
     if accepted:
         named = [f"{one.kind.title} ({one.kind.code}, {one.counted}: {one.accepted})" for one in accepted]
-        remarks.append(f"Accepted, and not counted: {listed(named)}.")
+        remarks.append(f"Accepted, and not counted: {'; '.join(named)}.")
     if left := sum(kind.part in there and not choice.takes(kind) for kind in kinds().values()):
-        remarks.append(f"{left} kinds were left out (--select, --ignore).")
+        remarks.append(f"--select and --ignore leave out {counted(left, 'kind')}.")
     return (replace(every[0], rests_on=" ".join(filter(None, remarks))), *parts)
 
 
@@ -68,30 +68,28 @@ def _part(
     faults = [one for one in own if one.kind.severity == "fault"]
     doubts = _by_share([one for one in own if one.kind.severity == "doubt"])
     looked, not_looked = _looked_for(part, given, choice)
-    checked = f"{len(looked)} kinds of fault were looked for; 'What was looked for' names them." if looked else ""
+    checked = "The page lists what was looked for." if looked else ""
     remedies = _remedies(doubts)
     if not_looked:
-        titles = listed([kind.title.lower() for kind in not_looked[:_NAMED]])
-        lacking = dict.fromkeys(name for kind in not_looked for name in kind.needs)
-        flags = ", ".join("--" + name.replace("_", "-") for name in lacking)
-        remedies.append(f"Not looked for: {titles}; give {flags}.")
+        titles = "; ".join(kind.title.lower() for kind in not_looked[:_NAMED])
+        lacking = dict.fromkeys(name for kind in not_looked for name in kind.needs if name not in given)
+        remedies.append(f"Not looked for: {titles}. Give {_flags(lacking)}.")
     settle = " ".join(remedies)
     if faults:
         worst = _by_share(faults)
-        text = _told(worst)
         larger = _larger(own, worst)
         doubts = [one for one in doubts if one not in larger]
         also = [one.here for one in worst if one.here][:_NAMED]
-        also += [f"Open beside that: {_told(doubts)}."] if doubts else []
-        reason = f"{_first(larger)}{text[0].upper()}{text[1:]}."
-        return Verdict(_faulty(faults), reason, " ".join(also), settle, part)
+        also += [f"A person should also look at these. {_told(doubts)}"] if doubts else []
+        return Verdict(_faulty(faults), f"{_first(larger)}{_told(worst)}", " ".join(also), settle, part)
     if doubts:
-        reason = f"No certain fault, but somebody has to look: {_told([*_larger(own, doubts), *doubts])}."
+        reason = f"No certain fault was found, but a person should look. {_told([*_larger(own, doubts), *doubts])}"
         return Verdict("UNKNOWN", reason, "", settle, part)
     if not looked and not not_looked:
         return Verdict("UNKNOWN", "Nothing was looked for: --select and --ignore leave out every kind.", subject=part)
     if not_looked:
-        return Verdict("UNKNOWN", "No fault in what could be looked at, which is not all.", checked, settle, part)
+        reason = f"None of {counted(len(looked), 'kind')} of fault was found; others could not be looked for."
+        return Verdict("UNKNOWN", reason, checked, settle, part)
     first = _first(_larger(own, ()))
     reason = f"{first}None of {len(looked)} kinds of fault was found.{_unseen(looked, unasked)}"
     return Verdict("SOUND", reason, checked, subject=part)
@@ -100,7 +98,7 @@ def _part(
 def _unseen(looked: Sequence[Kind], unasked: Collection[str]) -> str:
     """A sentence on what would not have been found."""
     named = [kind.unseen[kind.name in unasked] for kind in looked if kind.unseen]
-    return f" Not seen would be: {'; '.join(named)}." if named else ""
+    return f" This audit cannot see {'; '.join(named)}." if named else ""
 
 
 def _whole(
@@ -116,18 +114,17 @@ def _whole(
     )
     faulty = faulty or few
     lacking = [name for name in ("qrels", "docs", "topics") if name not in given]
-    remark = f"Not given: {', '.join(lacking)}." if lacking else ""
+    remark = f"Not given: {_flags(lacking)}." if lacking else ""
     if faulty:
         faults = _by_share([one for one in findings if one.kind.severity == "fault"])
-        subject = f"a small part of {_named(faulty)} is" if faulty == few else _words(faulty)
-        reason = f"{subject[0].upper()}{subject[1:]} faulty: {_told(faults)}."
         larger = _larger([one for one in findings if one.kind.part != "versions"], faults)
-        reason = f"{_first(larger)}{reason}"
+        place = f"{'a small part of ' if faulty == few else ''}{_named(faulty)}"
+        reason = f"{_first(larger)}Faults lie in {place}. {_told(faults)}"
         return Verdict(_faulty(faults), reason, remark, " ".join(_remedies([*larger, *faults])), "collection")
     if open_ones or lacking:
-        reason = f"No certain fault, but {_words(open_ones)} open." if open_ones else "Not all parts were given."
-        settle = f"Give {', '.join(f'--{name}' for name in lacking)}." if lacking else ""
-        return Verdict("UNKNOWN", reason, remark, settle, "collection")
+        unclear = f"No certain fault was found. Unclear: {_named(open_ones)}."
+        reason = unclear if open_ones else "No fault was found in what was given."
+        return Verdict("UNKNOWN", reason, remark, subject="collection")
     looked = [kind for part in _AUDITED for kind in _looked_for(part, given, choice)[0]]
     sentence = f"{_first(_larger(findings, ()))}None of {len(looked)} kinds of fault was found in documents, topics and"
     return Verdict("SOUND", f"{sentence} judgments.{_unseen(looked, unasked)}", subject="collection")
@@ -164,13 +161,10 @@ def _faulty(faults: Sequence[CollectionFinding]) -> str:
 
 
 def _told(findings: Sequence[CollectionFinding]) -> str:
-    """The first findings in a sentence's middle."""
-    named = [
-        f"{one.kind.title[0].lower()}{one.kind.title[1:]} ({one.kind.code}, {one.counted_share})"
-        for one in findings[:_NAMED]
-    ]
+    """The first findings, a sentence each."""
+    named = [f"{one.kind.title} ({one.kind.code}): {one.counted_share}." for one in findings[:_NAMED]]
     more = len(findings) - _NAMED
-    return "; ".join(named) + (f"; and {more} more kind{'s' if more > 1 else ''}" if more > 0 else "")
+    return " ".join([*named, *([f"{counted(more, 'more kind')} below."] if more > 0 else [])])
 
 
 def _remedies(findings: Sequence[CollectionFinding]) -> list[str]:
@@ -189,16 +183,15 @@ def _larger(findings: Sequence[CollectionFinding], than: Sequence[CollectionFind
 
 
 def _first(larger: Sequence[CollectionFinding]) -> str:
-    return f"Look first at {_told(larger)}. " if larger else ""
+    return f"Look here first. {_told(larger)} " if larger else ""
 
 
-def _words(parts: Sequence[str]) -> str:
-    verb = "is" if len(parts) == 1 and parts[0] == "together" else "are"
-    return f"{_named(parts)} {verb}"
+def _flags(names: Iterable[str]) -> str:
+    return listed(["--" + name.replace("_", "-") for name in names])
 
 
 def _named(parts: Sequence[str]) -> str:
-    return listed(["how they fit together" if part == "together" else f"the {part}" for part in parts])
+    return listed(["how the files fit together" if part == "together" else f"the {part}" for part in parts])
 
 
 def effect_here(found: Instances, pairs: pl.DataFrame | None, rel: int) -> str:
@@ -206,18 +199,18 @@ def effect_here(found: Instances, pairs: pl.DataFrame | None, rel: int) -> str:
     if found.here:
         return found.here
     if found.kind in ("duplicate-topic", "near-duplicate-topic") and found.count < found.of:
-        return f"A mean over {found.of:,d} topics rests on {found.of - found.count:,d} different ones."
+        return f"{found.of - found.count:,d} of {found.of:,d} topics are different; others count again in means."
     if found.kind == "no-relevant" and found.count < found.of:
-        return f"No mean over all topics can be above {1 - found.count / found.of:.3f}."
+        return f"No mean over all topics can exceed {1 - found.count / found.of:.3f}."
     if pairs is None or found.kind not in ("missing-document", "respelt-document"):
         return ""
     named = found.rows.select("topic_id", "doc_id").unique()
     relevant = pairs.filter(pl.col("relevance") >= rel)
     lost = relevant.join(named, on=["topic_id", "doc_id"], how="semi")
     if not len(lost):
-        return "None of them is of a relevant document: recall and nDCG stay as they are."
+        return "None of them names a relevant document; recall and nDCG stay as they are."
     topics, all_topics = lost["topic_id"].n_unique(), relevant["topic_id"].n_unique()
     return (
-        f"{len(lost):,d} of {len(relevant):,d} relevant documents cannot be returned under these ids; they touch "
+        f"{len(lost):,d} of {len(relevant):,d} relevant documents cannot be found under these ids, for "
         f"{topics:,d} of {all_topics:,d} topics."
     )

@@ -28,7 +28,7 @@ def rows_verdict(counts: Mapping[str, int], facts: Mapping[str, Any]) -> Verdict
     found = [f"{words} ({counts[rule]:,d})" for rule, words in named.items() if counts.get(rule)]
     rests = f"{facts['cells']:,d} scores of {facts['systems']:,d} systems on {facts['tasks']:,d} tasks."
     if not found:
-        return Verdict("COMPARABLE", "Nothing that was looked for makes rows incomparable.", rests, subject="rows")
+        return Verdict("COMPARABLE", "No fault was found: the rows can be compared.", rests, subject="rows")
     grave = any(count and RULES[rule].severity == "fault" for rule, count in counts.items())
     word = "NOT COMPARABLE" if grave else "MIXED"
     order = f"The order is over {facts['shared_tasks']:,d} tasks that {facts['compared']:,d} systems share"
@@ -48,18 +48,17 @@ def order_verdict(order: Mapping[str, Any], subject: str, left: pl.DataFrame) ->
     rivals = left.filter(~(pl.col("difference_high") < 0).fill_null(value=False))
     rival = _rival(rivals, leader) if len(rivals) else ""
     if not order["enough"]:
-        sentence = f"Too few {noun} for any test: {rows:,d}. Give six or more.{rival}"
+        sentence = f"{rows:,d} {noun} are too few for any test; at least six are needed.{rival}"
         return Verdict("CANNOT TELL", sentence, subject=subject)
     group, neighbours = order["first_group"], order["neighbours"]
     told, alone = order["neighbours_told"], order["neighbours_alone"]
     rests = (
-        f"Of the neighbours among the first {neighbours + 1:,d}, {order['neighbours_family']:,d} of {neighbours:,d} "
-        f"pairs differ where all {order['compared'] - 1:,d} neighbours are tested together ({told:,d} where all pairs "
-        f"are, {alone:,d} where each is tested alone)."
+        f"Of the {neighbours:,d} pairs of neighbours among the first {neighbours + 1:,d}, "
+        f"{order['neighbours_family']:,d} differ where all {order['compared'] - 1:,d} are tested together. "
+        f"Where all pairs of systems are, {told:,d} differ; where each is tested alone, {alone:,d}."
     )
     if group == 1 and rival:
-        sentence = f"{leader} is first of the {order['compared']:,d} systems compared, which have all "
-        sentence += f"{order['tasks']:,d} tasks.{rival}"
+        sentence = f"{leader} is first of the {order['compared']:,d} systems with all {order['tasks']:,d} tasks.{rival}"
         settles = "A score of each of these systems on each task, all on one scale, would settle it."
         return Verdict("CANNOT TELL", sentence, rests, settles, subject)
     if group == 1:
@@ -67,21 +66,20 @@ def order_verdict(order: Mapping[str, Any], subject: str, left: pl.DataFrame) ->
         if len(left):
             sentence += f", also than those left out, on the tasks that both have: {first_names(left['system'])}"
         return Verdict("FIRST", f"{sentence}.", rests, subject=subject)
-    sentence = f"The first group has {group:,d} of {order['compared']:,d} systems: no two of them are told apart."
-    sentence += rival
-    settles = "Take these ranks as equal; more tasks, or scores by question, would divide them."
+    sentence = f"The first {group:,d} of {order['compared']:,d} systems cannot be told apart.{rival}"
+    settles = "Take these ranks as equal; more tasks, or scores by question, would separate them."
     return Verdict("TIED", sentence, rests, settles, subject)
 
 
 def _rival(rivals: pl.DataFrame, leader: str) -> str:
     """The first of the systems that are left out and not shown worse: of those that are better, where there are."""
     name, why, tasks, *ends = rivals.sort(pl.col("difference_low").fill_null(-1) <= 0, maintain_order=True).row(0)[:6]
-    how = "better" if (ends[1] or 0) > 0 else "not shown worse"
-    text = f"which shares no task with {leader}"
+    how = "is better than" if (ends[1] or 0) > 0 else "may equal"
+    text = f"shares no task with {leader}"
     if tasks:
-        text = f"{how} than {leader} on the tasks that both have ({tasks:,d}): {_ends(*ends)}"
-    text = f" Left out is {name} ({why}), {text}."
-    return text if len(rivals) == 1 else f"{text} Left out and not shown worse: {len(rivals) - 1:,d} more."
+        text = f"{how} {leader} on the tasks that both have ({tasks:,d}): {_ends(*ends)}"
+    text = f" {name}, which is left out ({why}), {text}."
+    return text if len(rivals) == 1 else f"{text} Of those left out, {len(rivals) - 1:,d} more may equal {leader}."
 
 
 def claim_verdict(claim: TaskClaim, claims: int = 1) -> Verdict:
@@ -99,7 +97,7 @@ def claim_verdict(claim: TaskClaim, claims: int = 1) -> Verdict:
         word = here if here != "HOLDS" or kind == "HOLDS" else "HOLDS EXCEPT"
         word = "DOES NOT HOLD" if kind == "DOES NOT HOLD" and here == "CANNOT TELL" else word
     if every.fixed is None:
-        sentence = f"On these {every.tasks} tasks the mean difference is {every.value:+.4f}, as the scores are"
+        sentence = f"On these {every.tasks} tasks the mean difference is {_signed(every.value)}"
     else:
         sentence = f"On these {every.tasks} tasks: {here}, {_ends(every.value, *every.fixed)} over questions"
     sentence += f". On another task of this kind: {kind}, {_ends(every.value, every.low, every.high, every.few)}."
@@ -107,12 +105,12 @@ def claim_verdict(claim: TaskClaim, claims: int = 1) -> Verdict:
         sentence += f" Without the {every.tasks - rest.tasks} tasks that either was trained on: {_rest(rest)}."
         if word == "HOLDS" and not (rest.low is not None and rest.low > 0):
             word = "HOLDS EXCEPT"
-    rests = f"{every.wins} tasks better, {every.losses} worse."
+    rests = f"Better on {every.wins} tasks, worse on {every.losses}."
     if claims > 1:
         rests += f" Intervals hold for {claims} claims together (Bonferroni)."
     settles = "Tasks are not a random sample; the interval for another task treats them as one."
     if every.fixed is None:
-        settles += " Scores of questions would say what chance of questions does on these tasks."
+        settles += " Scores by question would show how far chance goes on these tasks."
     return Verdict(word, sentence, rests, settles, f"{claim.system} > {claim.baseline}")
 
 
@@ -135,7 +133,11 @@ def _rest(rest: TaskDifference) -> str:
 
 def _ends(value: float, low: float | None, high: float | None, few: str = "fewer than two tasks") -> str:
     if low is None or high is None:
-        return f"{value:+.4f}, {few[:1].lower()}{few[1:]}"
+        return f"{_signed(value)}, {few[:1].lower()}{few[1:]}"
     if high - low <= ROUNDING:
-        return f"{value:+.4f} on each of them"
-    return f"{value:+.4f} ({low:+.4f} to {high:+.4f})"
+        return f"{_signed(value)} on each of them"
+    return f"{_signed(value)} ({_signed(low)} to {_signed(high)})"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.4f}".replace("-", "−")

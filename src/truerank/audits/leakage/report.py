@@ -32,7 +32,7 @@ from truerank.core.figures import Picture, histogram, precision_curve, stacked_h
 from truerank.core.figures.heat_maps import value_map
 from truerank.core.listings import Listing, ListingColumn
 from truerank.core.page import Drawing, Facts, Part, Prose
-from truerank.core.report import Report, ReportSection, found_section
+from truerank.core.report import Report, ReportSection, found_json, found_section
 from truerank.core.result import Summary, reports, summarises, writes
 from truerank.core.rules import Finding, Rule, rules_of
 from truerank.core.sarif import MOST_FINDINGS, sarif
@@ -573,7 +573,7 @@ SIGNS: Final[dict[VerdictWord, str]] = {
 @summarises(AuditResult)
 def _summary(result: AuditResult) -> Summary:
     parts, tables = list(_parts(result)), [neighbours_table(result, topic) for topic in result.topics]
-    shown: dict[str, Any] = dict(result.summary)
+    shown = _json(result)
     if tables:
         shown["neighbours"] = {
             topic: [dict(zip((column.title for column in table.columns), row, strict=True)) for row in table.rows]
@@ -618,13 +618,20 @@ def _report(result: AuditResult) -> Report:
     )
 
 
+def _json(result: AuditResult) -> dict[str, Any]:
+    """What `summary.json` and `--json` have."""
+    about = result.summary
+    facts = {"encoder": about["encoder"], "threshold": about["threshold"], "mode": about["mode"]}
+    return {**about, "findings": found_json(_rule_counts(result)), "facts": facts}
+
+
 @writes(AuditResult)
 def _write(result: AuditResult, job: Run) -> None:
     job.parquet("candidates.parquet", result.candidates)
     job.parquet("neighbours.parquet", result.neighbours)
     job.parquet("leaks.parquet", result.leaks)
     job.parquet("templates.parquet", result.templates)
-    job.json("summary.json", result.summary)
+    job.json("summary.json", _json(result))
     job.text("findings.sarif", review(result, job.inputs))
     job.text("card.md", leakage_card(result))
     job.text("report.html", render(result, job.provenance(), job.names()))

@@ -503,10 +503,10 @@ _SECTIONS: Final = {
     "positions": "runs",
 }  # fmt: skip
 _MEANING: Final = {
-    "HELD": "New systems stood where they would have stood had they been pooled, as far as was tried.",
+    "HELD": "New systems stood where pooling them would have put them, as far as was tried.",
     "WITH CARE": "Small differences between a new system and an old one mean little.",
     "NOT HELD": "A new system may be misranked.",
-    "UNKNOWN": "Nothing was found that misranks a new system, and too little was tried to say that nothing would.",
+    "UNKNOWN": "No new system was misranked, but too little was tried.",
 }
 
 
@@ -539,7 +539,7 @@ def _report(simulation: Simulation) -> Report:
     parts["tried"].append(Prose((found.criteria(), *simulation.notes)))
     official, runs = simulation.standing.official, len(simulation.teams)
     return Report(
-        title="Is this collection fair to new systems?",
+        title="Are systems treated fairly that nobody judged?",
         lead=f"{runs:,} runs of {len(simulation.standing.teams):,} teams; {len(official.qrels):,} topics with "
         f"{sum(official.sizes.values()):,} judgments ({official.name}); {simulation.options.trials:,} simulated trials "
         "with all teams and with each team left out.",

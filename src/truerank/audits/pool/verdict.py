@@ -155,12 +155,10 @@ class Evidence(NamedTuple):
         lost = (
             f"a new run lost up to {_ranks(self.lost)} of {self.runs:,}{by}" if self.lost else "no new run lost a rank"
         )
-        swap = (
-            f"one changed places at a difference of up to {self.largest_swap:.4f} ({self.swap_team})"
-            if self.largest_swap > 0
-            else "none changed places"
-        )
-        return f"{tried}: smallest τ {_tau(self.tau)}; {lost}, {self.won or 'none'} won; {swap}."
+        won = f"one won up to {self.won:,}" if self.won else "none won any"
+        far = f" New runs changed places at differences of up to {self.largest_swap:.4f} ({self.swap_team})."
+        swap = far if self.largest_swap > 0 else " None changed places."
+        return f"{tried}, {lost} and {won}. The smallest τ is {_tau(self.tau)}.{swap}"
 
 
 @dataclass(frozen=True)
@@ -266,13 +264,11 @@ class Conclusion:
 
     def alike_sentence(self) -> str:
         """How alike the teams are, and how unlike the systems that were tried."""
-        said = f"Alike: of the documents that a team pooled, other teams pooled {_spread(self.overlaps)} too"
+        said = f"Of the documents that a team pooled, other teams also pooled {_spread(self.overlaps)}."
         if not self.unlike:
-            return f"{said}. No unlike system was tried: the teams given may be alike, and a new one may not be."
-        return (
-            f"{said}; of the first {self.depth:,} documents of the unlike systems, the pools hold "
-            f"{_spread(self.unlike)}."
-        )
+            return f"{said} No unlike system was tried: a new team may resemble these less than they do each other."
+        held = f"the pools hold {_spread(self.unlike)}."
+        return f"{said} Of the first {self.depth:,} documents of the unlike systems, {held}"
 
     def topic_sentence(self) -> str:
         """Which topics carry the risk."""
@@ -281,24 +277,23 @@ class Conclusion:
             return f"No topic's {self.measures[0].subject} changes when a team is left out."
         named = ", ".join(topic.topic_id for topic in moving)
         return (
-            f"Topics: {named} carry {sum(topic.share for topic in moving):.0%} of the change in "
-            f"{self.measures[0].subject} of runs whose team was left out; equal shares would be "
-            f"{len(moving) / len(self.topics):.0%}."
+            f"{sum(topic.share for topic in moving):.0%} of the change in {self.measures[0].subject} of runs whose "
+            f"team was left out lies in the topics {named}; equal shares would be {len(moving) / len(self.topics):.0%}."
         )
 
     def gain_sentence(self) -> str:
         """What the next judgments cost."""
         gain = self.gain
         if not gain.judgments:
-            return "Cost: nothing is left to judge in the traces."
+            return "Nothing is left to judge."
         found = (
             f"{gain.relevant:,} more relevant documents, one in {gain.price:,.0f}"
             if gain.price is not None
             else "no further relevant document"
         )
         return (
-            f"Cost: the next {gain.each:,} judgments of each kept topic, {gain.judgments:,} in all, find {found}; "
-            f"so far {gain.judged_before:,} judgments found {gain.found_before:,}."
+            f"The next {gain.each:,} judgments of each kept topic, {gain.judgments:,} in all, find {found}. "
+            f"So far {gain.judged_before:,} judgments found {gain.found_before:,}."
         )
 
     def json(self) -> dict[str, Any]:
@@ -313,14 +308,14 @@ class Conclusion:
         """What chance in the judging does by itself, and what the official order is worth beside all judgments."""
         worst = min(self.measures, key=lambda one: 1.0 if one.all_tau is None else one.all_tau)
         yield (
-            f"Chance: with all teams, the order of runs changes between trials down to τ {_tau(worst.all_tau)} "
-            f"({worst.subject}), a loss of {_ranks(max(one.all_drop for one in self.measures))} at most."
+            f"With all teams, chance alone changes the order between trials: τ falls to {_tau(worst.all_tau)} "
+            f"({worst.subject}), and a run loses at most {_ranks(max(one.all_drop for one in self.measures))}."
         )
         for one in self.measures:
             if one.seen is not None:
                 yield (
-                    f"{one.subject}: against all that the assessor knows of these topics, the official order has τ "
-                    f"{_tau(one.seen[0])} and a largest drop of {_ranks(one.seen[1])}."
+                    f"By {one.subject}, the official order has τ {_tau(one.seen[0])} with the order by all that the "
+                    f"assessor knows; a run drops by at most {_ranks(one.seen[1])}."
                 )
 
 
@@ -411,24 +406,24 @@ def _judged(simulation: Simulation, measure: str, evidence: Sequence[Evidence]) 
     for word in ("NOT HELD", "WITH CARE"):
         if found := [one for one in evidence if words[one.test] == word]:
             worst = min(found, key=lambda one: (one.tau or 0.0, -one.lost))
-            reason = (
-                f"The worst test ({worst.test}): τ {_tau(worst.tau)}, a loss of {_ranks(worst.lost)} of {worst.runs:,}."
+            lost = (
+                f"a new run loses {_ranks(worst.lost)} of {worst.runs:,}" if worst.lost else "no new run loses a rank"
             )
-            return word, reason, (
+            return word, f"With {worst.test}, τ falls to {_tau(worst.tau)} and {lost}.", (
                 f"Judge the first {depth:,} documents of a new system before you compare it, or judge further than "
                 "now: the table of budgets says what that costs. Other measures may hold."
             )  # fmt: skip
     if any(one.word == "UNKNOWN" for one in evidence):
         return (
             "UNKNOWN",
-            "All runs are tied, so that no order can change.",
+            "All runs are tied: there is no order that could change.",
             "Give runs that differ, or another measure.",
         )
     if not tried:
         reason = (
-            f"Every unlike system has more than {UNLIKE_OVERLAP:.0%} of its first {depth:,} documents in the pools."
+            f"The pools hold more than {UNLIKE_OVERLAP:.0%} of the first {depth:,} documents of every unlike system."
             if simulation.unlike
-            else "No test contradicts, but no system unlike these runs was tried."
+            else "Each test that was made held, but no system unlike these runs was tried."
         )
         return "UNKNOWN", reason, "`truerank pool simulate --unlike latent,feedback` tries some."
     passed = max(simulation.of_rule(UNLIKE_PASSED, measure), key=lambda one: one.own_gain or 0, default=None)
@@ -438,32 +433,23 @@ def _judged(simulation: Simulation, measure: str, evidence: Sequence[Evidence]) 
             "grade were passed over: what nobody judged decides its rank."
         )
         return "UNKNOWN", reason, f"Judge the first {depth:,} documents of such a system."
-    taus = [one.tau for one in evidence if one.tau is not None]
-    reason = (
-        f"In every test τ was {min(taus):.4f} or more, and no new run lost more than "
-        f"{_ranks(max(one.lost for one in evidence))}."
-    )
+    least, most = min(one.tau for one in evidence if one.tau is not None), max(one.lost for one in evidence)
+    lost = f"more than {_ranks(most)}" if most else "a rank"
+    reason = f"In every test τ was {least:.4f} or more, and no new run lost {lost}."
     return "HELD", reason, "A system less like the pools than those tried, or relevant documents that nobody judged."
 
 
 def _blind(simulation: Simulation) -> str:
-    head = "Unjudged: relevant documents that nobody judged cannot be seen"
+    head = "Relevant documents that nobody judged are not seen"
     if not simulation.has_non_relevant:
-        return (
-            f"{head}; these judgments hold relevant rows only, so that nothing says which documents were looked at: "
-            "every other document counts as not relevant."
-        )
+        return f"{head}: these judgments name relevant documents only, and every other one counts as not relevant."
     parts = [
         f"{system.ungraded / system.first:.0%} of {system.name}'s"
         for system in simulation.unlike
         if system.ungraded is not None and system.first
     ]
-    if not parts:
-        return f"{head}; a document without a grade counts as not relevant."
-    return (
-        f"{head}; a document without a grade counts as not relevant: {_listed(parts)} first "
-        f"{simulation.sources.depth:,}."
-    )
+    shown = f", as {_listed(parts)} first {simulation.sources.depth:,} do" if parts else ""
+    return f"{head}: a document without a grade counts as not relevant{shown}."
 
 
 def _smallest(changes: Sequence[Change]) -> float | None:

@@ -41,7 +41,7 @@ def _evaluation_report(result: DepthEvaluation) -> Report:
     if result.orders:
         sections.append(ReportSection("order", "Do the systems change order?", (order_table(result),)))
     return Report(
-        title=f"Scores by annotation depth: {result.name}",
+        title=f"Do scores move with the depth of annotation? {result.name}",
         lead=(
             f"{len(result.systems):,} runs scored by the judgments there would be, had fewer documents been shown; the "
             f"full set has {result.variants['all'].queries[-1]:,} queries."
@@ -63,14 +63,12 @@ def _verdict(result: DepthEvaluation, system: str) -> Verdict:
     first = next(one for one in result.trends if one.system == system and one.judgments == "first")
     ends = [result.cell(system, label, measure).mean for label in (shallow, full)]
     if None in ends:
-        return Verdict("no scores", "A depth has no query that the run has.", subject=system)
+        return Verdict("no scores", "At one depth the run has none of the queries.", subject=system)
     moved = trend.change.known
     low, high = trend.change.low, trend.change.high
-    interval = (
-        "" if low is None or high is None else f", a change of {trend.change.value:+.4f} ({low:+.4f} to {high:+.4f})"
-    )
-    headline = f"{measure} is {ends[0]:.3f} at depth {shallow} and {ends[1]:.3f} in the full set{interval}."
-    there = "The interval excludes 0 there, too." if first.change.known else _untold(first.change).strip()
+    interval = "" if low is None or high is None else f": {trend.change.value:+.4f} ({low:+.4f} to {high:+.4f})"
+    headline = f"{measure} goes from {ends[0]:.3f} at depth {shallow} to {ends[1]:.3f} in the full set{interval}."
+    there = "Chance hardly explains that, either." if first.change.known else _untold(first.change).strip()
     relative = "" if trend.relative_to_full is None else f"{trend.relative_to_full:+.1%} of the full set's score. "
     return Verdict(
         subject=system,
@@ -85,10 +83,7 @@ def _verdict(result: DepthEvaluation, system: str) -> Verdict:
 def _untold(change: Contrast) -> str:
     if change.detectable is None:
         return "There are too few queries, or no spread, for an interval. "
-    return (
-        f"The interval holds zero: of a true change of {change.detectable:.4f} or more these queries would show four "
-        "in five. "
-    )
+    return f"Chance can explain it: these queries reveal a change of {change.detectable:.4f} four times in five. "
 
 
 def _order_verdict(result: DepthEvaluation) -> tuple[Verdict, ...]:
@@ -96,12 +91,12 @@ def _order_verdict(result: DepthEvaluation) -> tuple[Verdict, ...]:
         return ()
     changed = {key[2]: len(found.swaps) for key, found in result.orders.items() if key[0] == "all" and found.swaps}
     if not changed:
-        headline = "The means of the systems are in the same order at every depth."
-        why = f"{len(result.systems):,} systems were compared; whether other queries would order them so is not tested."
+        headline = f"The means of {len(result.systems):,} systems are in the same order at every depth."
+        why = "Whether other queries would order them so was not tested."
         return (Verdict("same order here", headline, why, subject="order"),)
-    shown = ", ".join(f"depth {label}: {number:,}" for label, number in changed.items())
-    headline = "Pairs of systems change places between a depth and the full set."
-    return (Verdict("changes", headline, f"Pairs that change: {shown}.", subject="order", level="bad"),)
+    shown = ", ".join(f"{number:,} at depth {label}" for label, number in changed.items())
+    headline = f"Pairs of systems that are in another order than in the full set: {shown}."
+    return (Verdict("changes", headline, subject="order", level="bad"),)
 
 
 def _picture(result: DepthEvaluation, measure: str, name: str) -> Picture:

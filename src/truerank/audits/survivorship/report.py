@@ -53,7 +53,7 @@ def _profile_report(result: Profile) -> Report:
             curve: tuple[Any, ...] = (_curve_picture(split, number), curve_table(split))
             sections.append(ReportSection(f"depths-{number}", f"{split.name}: had fewer, or more, been shown", curve))
     return Report(
-        title="Which queries were discarded",
+        title="Which queries did labelling drop?",
         lead="Queries for which nobody found an answer among the documents shown are not in the test collection.",
         verdicts=tuple(_split_verdict(result, split) for split in result.splits),
         sections=tuple(sections),
@@ -76,8 +76,8 @@ def _split_verdict(result: Profile, split: Split) -> Verdict:
         subject=split.name,
         word=f"{percent(share.share)} discarded",
         level="bad" if share.k else "good",
-        sentence=f"{share.k:,} of {share.n:,} queries, {share.low:.1%} to {share.high:.1%}.",
-        rests_on=f"Over-represented among the survivors: {', '.join(standing[:4])}." if standing else "",
+        sentence=f"{share.k:,} of {share.n:,} queries were dropped ({share.low:.1%} to {share.high:.1%}).",
+        rests_on=f"More frequent among the survivors: {', '.join(standing[:4])}." if standing else "",
         share=share.share,
     )
 
@@ -284,13 +284,13 @@ def _depth_report(result: Depths) -> Report:
         subject=result.name,
         word=f"{lost:.1%} fewer queries",
         level="bad" if lost > 0 else "good",
-        sentence=f"At depth {shallow.label} {shallow.queries:,} of {whole.queries:,} queries have a judgment.",
+        sentence=f"At depth {shallow.label}, {shallow.queries:,} of {whole.queries:,} queries keep a judgment.",
         rests_on=f"The whole log judges {whole.queries:,} of {result.queries:,} queries.",
         share=lost,
     )
     parts = (Picture("depths", caption, figure), depths_table(result))
     return Report(
-        title=f"Simulated annotation depths: {result.name}",
+        title=f"How many queries does each depth of annotation keep? {result.name}",
         lead=f"{whole.qrels:,} judgments of {whole.queries:,} queries, had fewer documents been shown.",
         verdicts=(verdict,),
         sections=(ReportSection("depths", "What is left at each depth", parts),),

@@ -96,7 +96,7 @@ def _scan_report(scan: Scan) -> Report:
         ReportSection("left", "What was not compared", left_out),
     )
     return Report(
-        title=f"Are the judgments of {scan.versions[0]} still true?",
+        title=f"Do the judgments of {scan.versions[0]} still fit the documents?",
         lead=(
             f"{summary['compared']:,d} judged documents in {len(scan.versions)} versions, scored by "
             f"{summary['ranker']['name']} passage by passage ({summary['policy']})."
@@ -213,13 +213,13 @@ def _verdicts(scan: Scan) -> Iterator[Verdict]:
         if scan.summary["evidence"] != "scores":
             counts[TEXTS] = int(inside[TEXTS].sum())
         flagged = inside.filter(pl.col("max") | pl.col(TEXTS))
-        found = ", ".join(f"{count:,d} by {label}" for label, count in counts.items())
+        found = ", ".join(f"{count:,d} by {label}" for label, count in counts.items()) if len(inside) else "none"
         why = flagged["reason"].value_counts(sort=True).sort("count", "reason", descending=[True, False])
         yield Verdict(
             word="CHANGED" if len(inside) else "UNCHANGED",
             subject=worse,
             level="bad" if len(inside) else "good",
-            sentence=f"Of {total:,d} judged documents, {found} are far less relevant than in {better}.",
+            sentence=f"Far less relevant than in {better}, of {total:,d} judged documents: {found}.",
             rests_on="; ".join(f"{reason}: {count:,d}" for reason, count in why.iter_rows()),
             share=len(flagged) / total,
         )
