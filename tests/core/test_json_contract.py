@@ -116,7 +116,6 @@ def test_leakage_audit(
     assert counts.get("LEAK01", 0) == int(leaked)
 
 
-@pytest.mark.xfail(strict=True, reason="check writes this form with its new sentences")
 @pytest.mark.parametrize("better", [True, False])
 def test_check(
     better: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -152,7 +152,7 @@ class _Outcome:
         """What touches a large part of the topics, though it does not decide."""
         most = LARGE * len(self.claim.answered)
         touched = (one for one in self.repairing if one.repair and len(one.repair.touched(self.claim)) >= most)
-        return next((one for one in touched if one.found and self.fault is None), None)
+        return next((one for one in touched if one.found), None)
 
     @property
     def scores(self) -> str:
@@ -204,7 +204,7 @@ class _Outcome:
         return self.whole("DOES NOT HOLD", self.found, figure, decision=decision, means=self.also)
 
     def not_shown(self) -> ClaimConclusion:
-        claim, final, wide = self.claim, self.final, self.wide
+        claim, final, first = self.claim, self.final, self.fault or self.wide
         if same := _same(self.repaired):
             return self.cannot(same, f"The difference is 0 on all {final.topics:,d} {claim.unit}.", settles=())
         if self.base.effect == "stands":
@@ -214,12 +214,12 @@ class _Outcome:
         topics = counted(final.topics, claim.unit[:-1])
         says = f"{capital(few)}." if few else f"With {topics}, chance alone can explain that{ends}."
         figure = f"{_side(claim, final)}. {says}{self.repairs}"
-        if wide is not None:
+        if first is not None:
             change = f"{signed(self.base.value or 0.0)} → {signed(final.value or 0.0)}{claim.measured}{ends}"
-            figure = self.on(wide, few or f"chance alone can explain the difference: {change}")
+            figure = self.on(first, few or f"chance alone can explain the difference: {change}")
         hidden = [one for one in self.answers if one.plausible and one.exception and one.question not in _OF_THE_DATA]
         means = (*_may(claim, final), *self.also, *(" ".join(answer.exception) for answer in hidden))
-        return self.cannot("" if wide is None else wide.found, figure, means=means)
+        return self.cannot("" if first is None else first.found, figure, means=means)
 
     def appears(self) -> ClaimConclusion | None:
         """A lead that only the repair makes, or only what is missing; None where it is there as given."""

@@ -278,7 +278,7 @@ class Check(Result, shown_in="truerank.claims.page"):
 
         claim, findings = None, list[dict[str, Any]]()
         for answer in self.objections():
-            rule, count, of = question(answer.question).rule, None, None
+            rule, count, of = question(answer.question).rule, 1, None
             if self.claim is not None and answer.repair is not None:
                 count, of = len(answer.repair.touched(self.claim)), len(self.claim.answered)
             named = {"code": rule.code, "title": answer.found or rule.title, "severity": answer.severity}
