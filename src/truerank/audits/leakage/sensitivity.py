@@ -37,8 +37,6 @@ _MISSES: Final = 3
 _ROWS_AT_ONCE: Final = 1024
 #: Other topics whose difference from a topic is read.
 _ALIKE: Final = 20
-
-
 #: Says which texts the prefilter lets through to the encoder.
 Passes = Callable[[Sequence[str]], Sequence[bool]]
 
@@ -128,11 +126,13 @@ def _seen(
     for place, number, what in plan.probe(texts) if plan.probe is not None else ():
         if number in plants[place].own:
             by[place].add(EVIDENCE[what])
-    encoded = [True] * len(texts) if passes is None else passes(texts)
-    reached = reach_floor(texts, [plant.own for plant in plants], plan)
-    for place in np.flatnonzero(reached).tolist():
-        if encoded[place] or by[place]:
-            by[place].add(EVIDENCE[0])
+    # What words, letters or shingles find is found: only of the rest an encoder says more.
+    left = [place for place, names in enumerate(by) if not names]
+    if passes is not None:
+        left = [place for place, let in zip(left, passes([texts[place] for place in left]), strict=True) if let]
+    reached = reach_floor([texts[place] for place in left], [plants[place].own for place in left], plan)
+    for at in np.flatnonzero(reached).tolist():
+        by[left[at]].add(EVIDENCE[0])
     for plant, text, found in zip(plants, texts, by, strict=True):
         undecided = UNDECIDED_ORDER if EVIDENCE[1] in found else UNDECIDED
         if found and all(contrast(normalise(topics[number].text), text) not in undecided for number in plant.own):
