@@ -6,7 +6,7 @@ is written nowhere. The converse is measured, too: how often the audit would tak
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Final, NamedTuple
@@ -55,19 +55,17 @@ def check(
     texts: Sequence[TopicText], plan: SearchPlan, passes: Passes | None = None, *, seed: int = 0
 ) -> dict[str, Sensitivity]:
     """Plants rewordings of the topic texts and counts those that the audit would have found."""
-    plants = [plant for test in dict.fromkeys(text.test for text in texts) for plant in _plants(texts, test, seed)]
-    seen = _seen(plants, texts, plan, passes)
+    tests = dict.fromkeys(text.test for text in texts)
+    plants = [plant for test in tests for plant in _plants(texts, test, seed)]
+    seen = defaultdict[tuple[str, ...], list[frozenset[str]]](list)
+    for plant, by in zip(plants, _seen(plants, texts, plan, passes), strict=True):
+        seen[plant[:3]].append(by)
     result: dict[str, Sensitivity] = {}
-    for test in dict.fromkeys(text.test for text in texts):
+    for test in tests:
         fields = [name for name in FIELDS if any(text.test == test and text.field == name for text in texts)]
-        rows = []
-        for field in fields:
-            for kind in KINDS:
-                own = [by for plant, by in zip(plants, seen, strict=True) if plant[:3] == (test, field, kind)]
-                rows.append(counted(field, kind, own))
-        result[test] = Sensitivity(
-            kinds=rows, other_topics={field: _others(texts, plan, test, field) for field in fields}
-        )
+        kinds = [counted(field, kind, seen[test, field, kind]) for field in fields for kind in KINDS]
+        other_topics = {field: _others(texts, plan, test, field) for field in fields}
+        result[test] = Sensitivity(kinds=kinds, other_topics=other_topics)
     return result
 
 
@@ -120,8 +118,6 @@ def _seen(
 ) -> list[frozenset[str]]:
     """What would have found each plant."""
     texts = [normalise(plant.text) for plant in plants]
-    if not texts:
-        return []
     by: list[set[str]] = [set() for _ in plants]
     for place, number, what in plan.probe(texts) if plan.probe is not None else ():
         if number in plants[place].own:
