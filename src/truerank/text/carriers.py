@@ -14,12 +14,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from functools import lru_cache
 from statistics import median
 from typing import Final
 
 from truerank.text.normalising import normalise
 from truerank.text.wording import folded, without_form
+from truerank.text.words import alike
 
 #: Texts that it takes to say what most of them share, and words of it, and of what it leaves, where it has no mark.
 _FEWEST_TEXTS: Final = 10
@@ -79,11 +80,10 @@ def shared_carrier(read: Iterable[str], others: Iterable[str]) -> Carrier:
     A label that many texts of either side begin with is no part of any text. What else a text of the other side begins
     or ends with is part of a text.
     """
-    distinct, theirs = (list(dict.fromkeys(map(normalise, side))) for side in (read, others))
-    labels = {*_labels(distinct), *_labels(theirs)}
-    before = {begin for begin in labels if any(text.startswith(begin) for text in distinct)}
-    alike = ([text for text in side if text.startswith(begin)] for begin in before for side in (distinct, theirs))
-    after = {*map(_end, alike)} - {""}
+    (distinct, own), (theirs, labels) = (_labelled(tuple(side)) for side in (read, others))
+    before = {begin for begin in (*own, *labels) if any(text.startswith(begin) for text in distinct)}
+    parts = ([text for text in side if text.startswith(begin)] for begin in before for side in (distinct, theirs))
+    after = {*map(_end, parts)} - {""}
     telling, end = {*_telling(distinct)}, {_end(distinct, labelled=False)} - {""}
     before |= {one for one in telling if not any(text.startswith(one) for text in theirs)}
     after |= {one for one in end if sum(text.endswith(one) for text in theirs) not in range(1, _many(theirs))}
@@ -104,11 +104,13 @@ def _many(texts: Sequence[str]) -> int:
     return max(_FEWEST_TEXTS, math.ceil(_MANY * len(texts)))
 
 
-def _labels(texts: Sequence[str]) -> list[str]:
-    """The beginnings up to a mark that many texts have, without those that begin with a longer one."""
-    ordered, many = sorted(texts), _many(texts)
+@lru_cache(maxsize=2)
+def _labelled(texts: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """The distinct texts, and the beginnings up to a mark that many have, without those that begin with another one."""
+    distinct = list(dict.fromkeys(map(normalise, texts)))
+    ordered, many = sorted(distinct), _many(distinct)
     # What many begin with, those in order that are so far apart do.
-    begins = {_alike(one, other) for one, other in zip(ordered, ordered[many - 1 :], strict=False)}
+    begins = {one[: alike(one, other)] for one, other in zip(ordered, ordered[many - 1 :], strict=False)}
     found = {begin[: mark.end()] for begin in begins for mark in _MARK.finditer(begin)}
     labels, left = list[str](), {*range(len(ordered))}
     for begin in sorted(found, key=_longest_first):
@@ -116,7 +118,7 @@ def _labels(texts: Sequence[str]) -> list[str]:
         if len(own) >= many and _is_label(begin, most=2 * len(own) > len(ordered)):
             labels.append(begin)
             left -= own
-    return labels
+    return distinct, labels
 
 
 def _is_label(before: str, *, most: bool) -> bool:
@@ -156,12 +158,8 @@ def _shared(texts: Sequence[str]) -> str:
     if len(texts) < _FEWEST_TEXTS:
         return ""
     ordered = sorted(texts)
-    return max(map(_alike, ordered, ordered[len(ordered) // 2 :]), key=len)
-
-
-def _alike(one: str, other: str) -> str:
-    """The beginning that two texts have in common."""
-    return one[: sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(one, other, strict=False)))]
+    pairs = zip(ordered, ordered[len(ordered) // 2 :], strict=False)
+    return max((one[: alike(one, other)] for one, other in pairs), key=len)
 
 
 def _before_topics(texts: Sequence[str], topics: Sequence[str]) -> list[str]:

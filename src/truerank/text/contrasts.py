@@ -19,11 +19,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from itertools import pairwise, product, takewhile
+from functools import lru_cache
+from itertools import pairwise, product
 from typing import Final
 
 from truerank.text.wording import FORM_WORDS, asks, key, one_letter_apart
-from truerank.text.words import WordSpan, spans, words
+from truerank.text.words import WordSpan, alike, spans, words
 
 #: Axes by ";", their sides by "|", forms of one side by blanks: what is on one side is not on another.
 _AXES: Final = """
@@ -77,8 +78,6 @@ _BEGINNINGS: Final = (*_DENYING, *"hyper hypo pre post over under up down micro 
 _FEWEST_LETTERS: Final = 4
 #: Prepositions that say which of two words comes first.
 _FROM_TO: Final = frozenset({"from", "to", "into"})
-#: Content words from which on only what lies between the same beginning and end is compared.
-_LONG: Final = 300
 #: Words of a text up to which their order may say who does what; words between two that may change places.
 _BRIEF: Final = 32
 _BOTH: Final = frozenset({"and", "or", "vs", "versus", "with"})
@@ -142,7 +141,7 @@ def contrast(left: str, right: str) -> str:
     if _other_codes(one, other):
         return "code"
     amounts = _numbers(left, scaled=True), _numbers(right, scaled=True)
-    if _other_numbers(_numbers(left), _numbers(right)) and _other_numbers(*amounts):
+    if _other_numbers(*amounts) and _other_numbers(_numbers(left), _numbers(right)):
         own = changed_place(left, right)
         alone = own and all(_AMOUNT.fullmatch(word.form) or word.form in _NAMED for side in own for word in side)
         return "number" if alone else "numbers"
@@ -164,7 +163,8 @@ def contrast(left: str, right: str) -> str:
     return "name" if _other_names(left, right) else ""
 
 
-def _numbers(text: str, *, scaled: bool = False) -> list[str]:
+@lru_cache(maxsize=1 << 12)
+def _numbers(text: str, *, scaled: bool = False) -> tuple[str, ...]:
     """The numbers of a text in order, as figures; scaled, those before a unit are in days, grams or metres."""
     found: list[float] = []
     total = part = last = 0.0
@@ -190,11 +190,13 @@ def _numbers(text: str, *, scaled: bool = False) -> list[str]:
             total, part, open_ = 0, value or 0, value is not None
             last = part if not figure and part >= 20 else 0
         before = word
-    return [f"{number:.15g}" for number in found]
+    return tuple([f"{number:.15g}" for number in found])
 
 
 def _other_numbers(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether each text has a number that the other lacks; the end of a year is the year, in any grouping."""
+    if not one or not other:
+        return False
     mine, theirs = Counter(one) - Counter(other), Counter(other) - Counter(one)
     for a, b in product(sorted(mine), sorted(theirs)):
         if {len(a), len(b)} == {2, 4} and (a.endswith(b) or b.endswith(a)) and mine[a] and theirs[b]:
@@ -244,6 +246,7 @@ _PIVOTS: Final = frozenset(map(key, "than defeat beat invade attack kill lead".s
 )
 
 
+@lru_cache(maxsize=1 << 14)
 def _sides_of(word: str) -> dict[int, int]:
     """The axes that have a word, or what it is without an ending, and its side there."""
     forms = (word, *(word.removesuffix(end) for end in ("s", "es", "d", "ed") if word.endswith(end)))
@@ -259,27 +262,27 @@ def _opposed(one: set[str], other: set[str]) -> bool:
                 found[axis].add(side)
     if any(left[axis].isdisjoint(right[axis]) for axis in left.keys() & right.keys()):
         return True
-    rests = [{(word.removeprefix(begin), begin) for word in own for begin in _BEGINNINGS} for own in (one, other)]
-    known = {(rest, begin) for rest, begin in rests[0] if f"{begin}{rest}" in one and len(rest) >= _FEWEST_LETTERS}
-    return any((rest, other_begin) in rests[1] and f"{other_begin}{rest}" in other
-               for rest, begin in known for other_begin in _BEGINNINGS if begin != other_begin)  # fmt: skip
+    rests = _begun(one, _BEGINNINGS)
+    return any(f"{instead}{rest}" in other for begin, rest in rests for instead in _BEGINNINGS if begin != instead)
+
+
+def _begun(own: set[str], beginnings: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Words that have one of some beginnings, as this and the rest."""
+    every = product([word for word in own if word.startswith(beginnings)], beginnings)
+    found = [(begin, word.removeprefix(begin)) for word, begin in every if word.startswith(begin)]
+    return [(begin, rest) for begin, rest in found if len(rest) >= _FEWEST_LETTERS]
 
 
 def _denied(one: set[str], other: set[str]) -> int:
     """How many words of one text are those of the other with a beginning that denies them."""
-    return sum(
-        word.startswith(begin)
-        and len(word) - len(begin) >= _FEWEST_LETTERS
-        and word.removeprefix(begin) in theirs
-        and begin not in theirs
-        for own, theirs in ((one, other), (other, one))
-        for word in own
-        for begin in _DENYING
-    )
+    sides = ((one, other), (other, one))
+    return sum(rest in theirs and begin not in theirs for own, theirs in sides for begin, rest in _begun(own, _DENYING))
 
 
 def _denials(own: Sequence[str], other: Sequence[str], only_there: set[str]) -> int:
     """How many words a text denies that the other has, too; where that has "witout" for "without", it denies them."""
+    if _NEGATORS.isdisjoint(own):
+        return 0
     theirs = set(map(key, other))
     said = [word in _NEGATORS and not any(one_letter_apart(word, there) for there in only_there) for word in own]
     places = [at for at, denies in enumerate(said) if denies and "or" not in own[max(0, at - 1) : at]]
@@ -309,10 +312,8 @@ def _turned(one: Sequence[str], other: Sequence[str]) -> bool:
     turned = {(mine[word], theirs[word]) for word in mine.keys() & theirs.keys()}
     if any(before != after and (after, before) in turned for before, after in turned):
         return True
-    start = _alike(one, other)
-    end = _alike(one[start:][::-1], other[start:][::-1])
-    middle, turned_to = ([*own[start : len(own) - end]] for own in (one, other))
-    if any(word in _FROM_TO and [*middle[at + 1 :], word, *middle[:at]] == turned_to != middle
+    middle, turned_to = (own[cut] for own, cut in zip((one, other), _different(one, other), strict=True))
+    if any(word in _FROM_TO and (*middle[at + 1 :], word, *middle[:at]) == turned_to != middle
            for at, word in enumerate(middle)):  # fmt: skip
         return True
     content = [[key(word) for word in own if word == "by" or word not in FORM_WORDS] for own in (one, other)]
@@ -330,33 +331,26 @@ def _turned(one: Sequence[str], other: Sequence[str]) -> bool:
     return False
 
 
-def _alike(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many words at the beginning are the same."""
-    return sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(one, other, strict=False)))
-
-
-def changed_place(left: str, right: str) -> tuple[list[WordSpan], list[WordSpan]] | None:
+def changed_place(left: str, right: str) -> tuple[tuple[WordSpan, ...], tuple[WordSpan, ...]] | None:
     """What each of two texts has in the one place in which they differ, but for words of grammar; None for others."""
-    sides = [
-        [one for one in spans(text) if one.form not in FORM_WORDS and not asks(one.form)] for text in (left, right)
-    ]
-    keys = [[key(one.form) for one in side] for side in sides]
-    if max(len(set(keys[0]) - set(keys[1])), len(set(keys[1]) - set(keys[0]))) > _LONGEST_NAME:
-        return None
-    start = end = 0
-    if max(map(len, keys)) > _LONG:
-        start = _alike(*keys)
-        end = _alike(*(side[start:][::-1] for side in keys))
-        keys = [side[start : len(side) - end] for side in keys]
-        if not set(keys[0]).isdisjoint(keys[1]):
-            return None
-    matcher = SequenceMatcher(None, keys[0], keys[1], autojunk=False)
-    changes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
-    if len(changes) != 1 or changes[0][0] != "replace":
-        return None
-    _, *places = changes[0]
-    one, other = (side[start + a : start + b] for side, (a, b) in zip(sides, (places[:2], places[2:]), strict=True))
-    return None if max(len(one), len(other)) > _LONGEST_NAME else (one, other)
+    sides = _content(left), _content(right)
+    keys = [tuple([key(one.form) for one in side]) for side in sides]
+    cuts = _different(*keys)
+    own = sides[0][cuts[0]], sides[1][cuts[1]]
+    brief = 0 < min(map(len, own)) <= max(map(len, own)) <= _LONGEST_NAME
+    return own if brief and set(keys[0][cuts[0]]).isdisjoint(keys[1][cuts[1]]) else None
+
+
+def _different(one: Sequence[str], other: Sequence[str]) -> tuple[slice, slice]:
+    """Where each of two texts is, between the words with which both begin and end."""
+    start = alike(one, other)
+    end = alike(one[start:][::-1], other[start:][::-1])
+    return slice(start, len(one) - end), slice(start, len(other) - end)
+
+
+@lru_cache(maxsize=1 << 12)
+def _content(text: str) -> tuple[WordSpan, ...]:
+    return tuple(one for one in spans(text) if one.form not in FORM_WORDS and not asks(one.form))
 
 
 def _other_names(left: str, right: str) -> bool:

@@ -52,7 +52,15 @@ def spans(text: str) -> list[WordSpan]:
     return [WordSpan(_form(text[match.start() : match.end()]), *match.span()) for match in _WORD.finditer(shadow)]
 
 
+def alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many letters, or words, at the beginning are the same."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
 def _form(written: str) -> str:
+    if written.isascii() and written.isalnum():
+        return written.lower()
     form = _POSSESSIVE.sub("", written if written.isascii() else unicodedata.normalize("NFC", written))
     return "".join(sign for sign in form.casefold() if sign not in "'’ʼ.")
 

@@ -165,15 +165,12 @@ def _scan(rows: Rows, plan: SearchPlan, job: Job) -> NeighbourPairs:
 
 
 def reach_floor(texts: Sequence[str], own: Sequence[Sequence[int]], plan: SearchPlan) -> NDArray[np.bool_]:
-    """Which texts have a similarity above the floor to one of their own topic texts.
+    """Which texts have, in full precision, a similarity above the floor to one of their own topic texts; (texts,).
 
     The passes and their bounds are those of a search. Only whether the floor is reached is asked, so texts that the
     low-precision pass shows to be further from the floor than its error, above or below, are not encoded again.
     Whether the encoder reads a text is not asked: near a topic text that it reads, it does (of 1,024 rewordings above
     the floor, two were not read).
-
-    Returns:
-        What holds in full precision, shape (texts,).
     """
     plan = _with_screen(lambda: [(place, "", text, text) for place, text in enumerate(dict.fromkeys(texts))], plan)
     topics = plan.topic_vectors()

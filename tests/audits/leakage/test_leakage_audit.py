@@ -445,6 +445,58 @@ def test_clean_needs_an_audit_that_sees(found: dict[str, tuple[int, int]], verdi
     assert bool(summary["settle"]) == (verdict == "UNKNOWN" and bool(found))
 
 
+#: Topic, query, evidence and what people said of pairs that are leaks.
+LIKE, LIKE_TOO, LIKE_THREE = (
+    ("1", "does prednisolone raise blood sugar", "encoder", None),
+    ("2", "club of the other town", "encoder+letters", None),
+    ("3", "error e21 of a dryer", "encoder", None),
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict", "words"),
+    [
+        ([LIKE], "UNKNOWN", "1 of 12 queries looks like a training query; nobody has confirmed it."),
+        ([LIKE, LIKE_TOO], "UNKNOWN", "2 of 12 queries look like a training query; nobody has confirmed it."),
+        ([LIKE, LIKE_TOO, LIKE_THREE], "CONTAMINATED", "3 of 12 queries (25%) match a training query"),
+        ([LIKE, ("1", "DOES prednisone raise, blood sugar?", "encoder", None)], "CONTAMINATED", "1 of 12"),
+        ([LIKE, ("2", "club of a town", "encoder+words", None)], "CONTAMINATED", "2 of 12"),
+        ([LIKE, ("2", "the club of one town", "encoder+shingles", None)], "CONTAMINATED", "2 of 12"),
+        ([LIKE, (*LIKE_TOO[:3], True)], "CONTAMINATED", "1 confirmed by people and 1 by a similarity above 0.91"),
+        ([(*LIKE[:3], False)], "CLEAN", "people judged 1 pair to be none"),
+    ],
+)
+def test_a_few_that_only_look_alike_are_left_to_people(
+    rows: list[tuple[str, str, str, bool | None]], verdict: str, words: str
+) -> None:
+    texts = {"1": "does prednisone raise blood sugar", "2": "club of one town", "3": "error e20 of a dryer"}
+    pairs = pl.DataFrame(
+        [
+            {
+                "test": "t", "topic_id": topic, "field": "title", "topic_text": texts[topic], "source": "log",
+                "query_id": f"q{number}", "query_text": query, "similarity": 0.95, "evidence": evidence, "differs": "",
+                "standing": "dismissed" if judged is False else "leak", "judged": judged,
+            }
+            for number, (topic, query, evidence, judged) in enumerate(rows)
+        ],
+        CANDIDATE_SCHEMA | {"judged": pl.Boolean},
+    )  # fmt: skip
+    count = SourceCount(read=10, distinct=10, distinct_estimated=False, empty=0, repaired=0, skipped=0)
+    topics = tuple(Topic(str(number), texts.get(str(number), "x")) for number in range(1, 13))
+    known = TestEvidence(pairs, checked(order=(100, 100)), 0.91, labelled=any(row[3] is not None for row in rows))
+    summary = summarise_test(
+        TopicSet(name="t", topics=topics, counts=SourceCounts(), fields=("title",)), known, {"log": count},
+        prefilter=None, fields=("title",),
+    )  # fmt: skip
+    assert summary["verdict"] == verdict
+    assert words in summary["sentence"]
+    assert len(summary["leaked_topics"]) == len({row[0] for row in rows if row[3] is not False})
+    if verdict == "UNKNOWN":
+        assert [f"{row[0]} – q{number}" in summary["settle"][0] for number, row in enumerate(rows)] == [True] * len(
+            rows
+        )
+
+
 def titanic(folder: Path, mode: str = "exhaustive", **options: Any) -> leakage.AuditResult:
     """An audit whose one leak has the topic's words and a similarity below the threshold, and one without any."""
     folder.mkdir(exist_ok=True)

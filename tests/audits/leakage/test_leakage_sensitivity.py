@@ -13,7 +13,7 @@ from truerank.audits.leakage.sensitivity import check
 from truerank.records import TopicText
 from truerank.text.normalising import normalise
 from truerank.text.wording import WordingProbe
-from truerank.vectors.encoders import Encoder, Vectors
+from truerank.vectors.encoders import Encoder, Vectors, WordsOnly
 from truerank.vectors.search import SearchPlan
 
 TITLES = (
@@ -41,7 +41,9 @@ class Counting:
         return self.encoder.encode(texts)
 
 
-def plan_of(exact: Counting, screen: Counting | None = None, error: float | None = None) -> SearchPlan:
+def plan_of(
+    exact: Counting, screen: Counting | None = None, error: float | None = None, *, worded: bool = False
+) -> SearchPlan:
     texts = [normalise(text.text) for text in TEXTS]
     vectors = exact.encoder.encode(texts)
     return SearchPlan(
@@ -49,7 +51,7 @@ def plan_of(exact: Counting, screen: Counting | None = None, error: float | None
         lambda: vectors,
         floor=0.85,
         top_k=0,
-        probe=WordingProbe(texts),
+        probe=WordingProbe(texts) if worded else None,
         open_screen=None if screen is None else lambda: screen,  # type: ignore[arg-type, return-value]
         error=error,
     )
@@ -81,3 +83,16 @@ def test_a_first_pass_that_errs_more_than_it_says_would_show(monkeypatch: pytest
     whole = check(TEXTS, plan_of(Counting(TrigramEncoder())))
     trusted = check(TEXTS, plan_of(Counting(TrigramEncoder()), Counting(TrigramEncoder(noise=0.3)), 1e-6))
     assert trusted != whole
+
+
+def test_the_encoder_is_asked_only_about_what_words_and_letters_do_not_find() -> None:
+    everything, rest, nothing = Counting(TrigramEncoder()), Counting(TrigramEncoder()), Counting(WordsOnly())
+    by_encoder, both, by_words = (
+        check(TEXTS, plan_of(counting, worded=worded))["set"]["kinds"]
+        for counting, worded in ((everything, False), (rest, True), (nothing, True))
+    )
+    assert set(rest.asked) < set(everything.asked)
+    assert set(rest.asked) == set(nothing.asked)
+    for whole, alone, more in zip(both, by_encoder, by_words, strict=True):
+        assert whole["found"] == more["found"] + whole["by"]["encoder"]
+        assert max(alone["found"], more["found"]) <= whole["found"] <= alone["found"] + more["found"]

@@ -137,9 +137,10 @@ def summarise(
 
     found = {test.name: summarised(test, known[test.name]) for test in tests}
     without = {name: replace(one, pairs=one.pairs.clear()) for name, one in known.items()}
-    clean = [test.name for test in tests if summarised(test, without[test.name])["verdict"] == "CLEAN"]
+    alone = {test.name: summarised(test, without[test.name]) for test in tests}
+    words_of = {name: (one["verdict"], alone[name]["verdict"]) for name, one in found.items()}
     looked_for = {name: one["looked_for"] for name, one in found.items()}
-    cells = cells_of(candidates, list(proposed.counts), looked_for, clean)
+    cells = cells_of(candidates, list(proposed.counts), looked_for, words_of)
     shown = spoken_verdicts(found)
     summary = AuditSummary(
         verdict=shown["verdict"],
@@ -589,7 +590,7 @@ class PreparedAudit:
         whole = partial(with_documents, tests=tests, training=self.sources, options=documents, job=work)
         if brief:
             result = summarised(checked={})
-            if all(test["verdict"] == "CONTAMINATED" for test in result.summary["tests"].values()):
+            if all(test["leaked_topics"] for test in result.summary["tests"].values()):
                 return whole(result)
         progress.start("sensitivity check")
         checked = self._checked(folder, plan.after(proposed.found.values()))

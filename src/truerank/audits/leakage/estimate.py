@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from truerank.audits.leakage.options import FIELDS
-from truerank.audits.leakage.proposals import ids_among
+from truerank.audits.leakage.proposals import ids_among, signs
 from truerank.audits.leakage.results import (
     DoubtCount,
     FieldCount,
@@ -33,6 +33,9 @@ from truerank.vectors.encoders.model_folder import INSTALL
 _ENOUGH: Final = 0.95
 #: The share of a sample of a source that an encoder cannot read, from which on it is told.
 _ODD: Final = 0.01
+#: So many items that match make a set contaminated, whatever names them; and what names no more than a likeness.
+_FEWEST_LEAKS: Final = 3
+_LIKENESS: Final = ("encoder", "letters", "encoder+letters")
 #: Plants of a kind that it takes to say that the audit sees it.
 _FEWEST_TO_SAY: Final = 20
 
@@ -66,9 +69,8 @@ class TestEvidence:
 
     `pairs` are its candidates with their `standing` and, where labels were given (`labelled`), `judged`. `silent`
     topics have no text to compare, `unread` ones a text that the encoder cannot read. `short` topics are not looked for
-    inside longer queries; of `long` ones, the first words
-    were reworded. From the share `common` of training texts on, a word is a common one. `encoded` says whether there
-    was an encoder at all.
+    inside longer queries; of `long` ones, the first words were reworded. From the share `common` of training texts on,
+    a word is a common one. `encoded` says whether there was an encoder at all.
     """
 
     __test__ = False
@@ -136,9 +138,17 @@ class _Reasons:
     counts: Mapping[str, SourceCount]
 
     def contaminated(self, leaked: set[str]) -> tuple[VerdictWord, str, list[str]]:
-        """CONTAMINATED: what was found and what that rests on, and what settles it."""
-        of, left = len(self.test.topics) - self.known.silent, set(leaked)
+        """What was found and what that rests on, and what settles it: UNKNOWN where all of a few only look alike."""
+        of, left, leaks = len(self.test.topics) - self.known.silent, set(leaked), self.known.of("leak")
+        items = counted(of, _one(self.test.noun), self.test.noun)
         judged = pl.col("judged").fill_null(value=False) if self.known.labelled else pl.lit(value=False)
+        likeness = pl.col("evidence").is_in(_LIKENESS) & (signs("topic_text") != signs("query_text")) & ~judged
+        if len(leaked) < _FEWEST_LEAKS and leaks.filter(likeness).height == leaks.height:
+            nearest = leaks.sort("similarity", descending=True).unique("topic_id", keep="first", maintain_order=True)
+            shown = listed(nearest.select(pl.format("{} – {}", "topic_id", "query_id")).to_series().to_list())
+            sentence = f"{len(leaked)} of {items} {'looks' if len(leaked) == 1 else 'look'} like a training query; "
+            settle = f"Read {counted(len(leaked), 'pair')} ({shown}) and judge ('truerank judge new', then --labels)."
+            return "UNKNOWN", f"{sentence}nobody has confirmed it.", [settle]
         encoder = pl.col("evidence").str.contains("encoder")
         grounds = []
         for ground, pairs in (
@@ -147,13 +157,12 @@ class _Reasons:
             ("by the same text", pl.col("similarity") > pl.lit(self.known.threshold, pl.Float32)),
             ("by the same words", pl.lit(value=True)),
         ):
-            topics = left & set(self.known.of("leak").filter(pairs)["topic_id"])
+            topics = left & set(leaks.filter(pairs)["topic_id"])
             left -= topics
             grounds += [f"{len(topics):,d} {ground}"] if topics else []
         verb = "matches" if len(leaked) == 1 else "match"
         sentence = (
-            f"{len(leaked):,d} of {counted(of, _one(self.test.noun), self.test.noun)} ({_share(len(leaked), of)}) "
-            f"{verb} a training query: {listed(grounds)}."
+            f"{len(leaked):,d} of {items} ({_share(len(leaked), of)}) {verb} a training query: {listed(grounds)}."
         )
         settle = "Remove these queries with 'truerank leakage clean'"
         if not grounds[0].endswith("people") or len(grounds) > 1:
@@ -162,10 +171,8 @@ class _Reasons:
 
     def without_leak(self) -> tuple[VerdictWord, str, list[str]]:
         """CLEAN or UNKNOWN: what was found and what that rests on, and what settles it."""
-        of, read = (
-            len(self.test.topics) - self.known.silent,
-            sum(count["read"] - count["empty"] for count in self.counts.values()),
-        )
+        of = len(self.test.topics) - self.known.silent
+        read = sum(count["read"] - count["empty"] for count in self.counts.values())
         queries = counted(read, "training query", "training queries")
         none = f"None of {counted(of, _one(self.test.noun), self.test.noun)} matches one of {queries}"
         gaps = list(self._gaps())

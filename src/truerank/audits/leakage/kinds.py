@@ -66,7 +66,7 @@ CELLS: Final[dict[str, Any]] = frame_schema(
 
 
 def cells_of(
-    pairs: pl.DataFrame, sources: Sequence[str], looked_for: Mapping[str, int], clean: Collection[str]
+    pairs: pl.DataFrame, sources: Sequence[str], looked_for: Mapping[str, int], words: Mapping[str, tuple[str, str]]
 ) -> pl.DataFrame:
     """The cells of queries in training queries, columns as in `CELLS`.
 
@@ -74,7 +74,7 @@ def cells_of(
         pairs: the candidates of an audit, columns as in `results.CANDIDATE_SCHEMA`.
         sources: the training sources.
         looked_for: by test set, the topics that were compared.
-        clean: test sets of which nothing but a pair would speak against CLEAN.
+        words: by test set, its verdict, and what it would be without any pair.
     """
     by_cell = ["source", "test"]
     leaks = pairs.filter(standing="leak")
@@ -91,8 +91,8 @@ def cells_of(
         records=pl.lit(0),
         looked_for=pl.col("test").replace_strict(dict(looked_for), return_dtype=pl.Int64),
     )
-    seen = (pl.col("doubtful") == 0) & pl.col("test").is_in(list(clean))
-    word = pl.when(pl.col("leaked") > 0).then(pl.lit("CONTAMINATED")).when(seen).then(pl.lit("CLEAN"))
+    given, bare = (pl.col("test").replace_strict({name: both[at] for name, both in words.items()}) for at in (0, 1))
+    word = pl.when(pl.col("leaked") > 0).then(given).when(pl.col("doubtful") == 0).then(bare)
     return found.with_columns(verdict=word.otherwise(pl.lit("UNKNOWN"))).select(
         pl.col({"train": "source"}.get(name, name)).cast(kind).alias(name) for name, kind in CELLS.items()
     )

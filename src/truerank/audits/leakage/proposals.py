@@ -228,7 +228,7 @@ def _as_read(pairs: pl.DataFrame, source: TrainingSource, carrier: Carrier) -> p
     return texts.select(pairs.columns)
 
 
-def _signs(column: str) -> pl.Expr:
+def signs(column: str) -> pl.Expr:
     """A text without case, and with its marks and blanks as one blank between words."""
     return pl.col(column).str.to_lowercase().str.replace_all(r"[\s\p{P}--#%&*@]+", " ").str.strip_chars()
 
@@ -254,7 +254,7 @@ def _joined(texts: Sequence[TopicText], order: Sequence[str], found: dict[str, N
     ]
     joined = pl.concat(parts).join(topics, on="topic_no", how="left")
     # Where the encoder reads nothing, there is no cosine; a text that is the topic text has 1 all the same.
-    same = (pl.col("similarity") == 0) & (_signs("compared") == _signs("topic_text"))
+    same = (pl.col("similarity") == 0) & (signs("compared") == signs("topic_text"))
     return (
         joined.with_columns(similarity=pl.when(same).then(1.0).otherwise("similarity").cast(pl.Float32), unread=same)
         .sort("topic_no", "source_no", -pl.col("similarity"), "rank")

@@ -757,8 +757,8 @@ def leakage_card(result: AuditResult) -> str:
         Table("Training queries compared", heads("source, read:,d, distinct:,d, skipped:,d, content"), read),
         *map(escape_markdown, columns_read(summary["sources"])),
         *(_folded(f"Leaked topics of {escape_markdown(name)}", test["leaked_topics"]) for name, test in tests.items()),
-        "CONTAMINATED: at least one training text matches (the same text, above the threshold, the same four content "
-        "words, shared shingles, or confirmed by people). CLEAN: everything was read, no pair matches or is in doubt, "
+        "CONTAMINATED: a training text matches (same text, same four content words, shared shingles, confirmed by "
+        "people; or three items are above the threshold). CLEAN: everything was read, no pair matches or is in doubt, "
         "and planted changes were found. UNKNOWN: anything else.",
     )
 

@@ -125,7 +125,7 @@ class KindFound(TypedDict):
     """Planted rewordings of one kind and field, and how many of them the audit would have found.
 
     `share` is None where the topics allow no such rewording; `low` and `high` are its 95% Clopper–Pearson interval;
-    `by` counts what each evidence finds alone.
+    `by` counts what each evidence finds, the encoder what nothing else does: it is asked about the rest alone.
     """
 
     field: str

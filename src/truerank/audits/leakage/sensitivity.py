@@ -6,7 +6,7 @@ is written nowhere. The converse is measured, too: how often the audit would tak
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Final, NamedTuple
@@ -37,8 +37,6 @@ _MISSES: Final = 3
 _ROWS_AT_ONCE: Final = 1024
 #: Other topics whose difference from a topic is read.
 _ALIKE: Final = 20
-
-
 #: Says which texts the prefilter lets through to the encoder.
 Passes = Callable[[Sequence[str]], Sequence[bool]]
 
@@ -57,19 +55,17 @@ def check(
     texts: Sequence[TopicText], plan: SearchPlan, passes: Passes | None = None, *, seed: int = 0
 ) -> dict[str, Sensitivity]:
     """Plants rewordings of the topic texts and counts those that the audit would have found."""
-    plants = [plant for test in dict.fromkeys(text.test for text in texts) for plant in _plants(texts, test, seed)]
-    seen = _seen(plants, texts, plan, passes)
+    tests = dict.fromkeys(text.test for text in texts)
+    plants = [plant for test in tests for plant in _plants(texts, test, seed)]
+    seen = defaultdict[tuple[str, ...], list[frozenset[str]]](list)
+    for plant, by in zip(plants, _seen(plants, texts, plan, passes), strict=True):
+        seen[plant[:3]].append(by)
     result: dict[str, Sensitivity] = {}
-    for test in dict.fromkeys(text.test for text in texts):
+    for test in tests:
         fields = [name for name in FIELDS if any(text.test == test and text.field == name for text in texts)]
-        rows = []
-        for field in fields:
-            for kind in KINDS:
-                own = [by for plant, by in zip(plants, seen, strict=True) if plant[:3] == (test, field, kind)]
-                rows.append(counted(field, kind, own))
-        result[test] = Sensitivity(
-            kinds=rows, other_topics={field: _others(texts, plan, test, field) for field in fields}
-        )
+        kinds = [counted(field, kind, seen[test, field, kind]) for field in fields for kind in KINDS]
+        other_topics = {field: _others(texts, plan, test, field) for field in fields}
+        result[test] = Sensitivity(kinds=kinds, other_topics=other_topics)
     return result
 
 
@@ -122,17 +118,17 @@ def _seen(
 ) -> list[frozenset[str]]:
     """What would have found each plant."""
     texts = [normalise(plant.text) for plant in plants]
-    if not texts:
-        return []
     by: list[set[str]] = [set() for _ in plants]
     for place, number, what in plan.probe(texts) if plan.probe is not None else ():
         if number in plants[place].own:
             by[place].add(EVIDENCE[what])
-    encoded = [True] * len(texts) if passes is None else passes(texts)
-    reached = reach_floor(texts, [plant.own for plant in plants], plan)
-    for place in np.flatnonzero(reached).tolist():
-        if encoded[place] or by[place]:
-            by[place].add(EVIDENCE[0])
+    # What words, letters or shingles find is found: only of the rest an encoder says more.
+    left = [place for place, names in enumerate(by) if not names]
+    if passes is not None:
+        left = [place for place, let in zip(left, passes([texts[place] for place in left]), strict=True) if let]
+    reached = reach_floor([texts[place] for place in left], [plants[place].own for place in left], plan)
+    for at in np.flatnonzero(reached).tolist():
+        by[left[at]].add(EVIDENCE[0])
     for plant, text, found in zip(plants, texts, by, strict=True):
         undecided = UNDECIDED_ORDER if EVIDENCE[1] in found else UNDECIDED
         if found and all(contrast(normalise(topics[number].text), text) not in undecided for number in plant.own):
