@@ -54,6 +54,7 @@ class ClaimEstimate:
         is_range: the ends are the least and the largest value under a condition, and no interval of chance.
         measure: where it is another one than the claim's.
         scores: the means of the system and of the baseline on these topics; None where they are not looked at.
+        few: so few topics differ that the interval says nothing, and is not shown.
     """
 
     label: str
@@ -65,13 +66,23 @@ class ClaimEstimate:
     is_range: bool = False
     measure: str = ""
     scores: tuple[float, float] | None = None
+    few: bool = False
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Those of the interval, where there is one to show."""
+        return None if self.low is None or self.high is None or self.few else (self.low, self.high)
 
     def figures(self) -> str:
         """The difference and its ends in figures."""
         if self.value is None:
             return "–"
-        ends = "" if self.low is None or self.high is None else f" ({signed(self.low)} to {signed(self.high)})"
-        return f"{signed(self.value)}{ends}"
+        return f"{signed(self.value)}{self.interval}"
+
+    @property
+    def interval(self) -> str:
+        """The interval in brackets, behind a blank; empty where there is none to show."""
+        return "" if self.ends is None else " ({} to {})".format(*map(signed, self.ends))
 
 
 def signed(value: float) -> str:
@@ -286,9 +297,9 @@ class Claim:
         if len(known) and np.ptp(known) <= ROUNDING:
             # An interval without width is none; that all differ in one direction is what a test of signs sees.
             found = found._replace(low=None, high=None)
-        if effect != "unknown" and self.too_few(known):
-            effect = "not shown"
-        return ClaimEstimate(label, found.mean, found.low, found.high, len(known), effect, measure=measure)
+        few = effect != "unknown" and bool(self.too_few(known))
+        effect = "not shown" if few else effect
+        return ClaimEstimate(label, found.mean, found.low, found.high, len(known), effect, measure=measure, few=few)
 
 
 def effect_of(value: float | None, low: float | None, high: float | None) -> Effect:
@@ -409,9 +420,10 @@ def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: R
             continue
         # A repair may do more than leave out what can be compared.
         these = f"these {count:,d} {what} alone" if not math.isclose(test.change, size, abs_tol=1e-9) else "these"
+        more = "more than chance does" if test.p <= 1 - resampling.confidence else "no more than chance does"
         beside.append(
-            f"Leaving out {count:,d} random {what} would change the difference by {signed(test.low)} to "
-            f"{signed(test.high)}; leaving out {these} changes it by {signed(test.change)}."
+            f"Leaving out {these} changes the difference by {signed(test.change)}, {more}: leaving out {count:,d} "
+            f"random {what} changes it by {signed(test.low)} to {signed(test.high)}."
         )
     # Where only judgments of 0 leave, nothing moves but by rounding.
     chances = [test.p for test in tests if test is not None and abs(test.change) > ROUNDING]
@@ -478,8 +490,10 @@ def became(claim: Claim, before: ClaimEstimate, after: ClaimEstimate, *, moved: 
     """
     if after.value is None or before.value is None:
         return "nothing is left to compare"
-    ends = "" if after.low is None or after.high is None else f" ({signed(after.low)} to {signed(after.high)})"
-    change = f"{signed(before.value)} → {signed(after.value)}{claim.measured}"
+    ends, change = after.interval, f"{signed(before.value)} → {signed(after.value)}{claim.measured}"
+    if signed(before.value) == signed(after.value):
+        # What changes is the interval.
+        change, ends = f"{before.figures()} → {after.figures()}{claim.measured}", ""
     if after.effect == "falls":
         says = f"{claim.baseline} is ahead"
     elif after.effect == "stands":
@@ -489,7 +503,7 @@ def became(claim: Claim, before: ClaimEstimate, after: ClaimEstimate, *, moved: 
         says = f"{'' if moved else 'little changes, and '}chance can explain the difference"
     elif moved and after.value <= 0:
         return f"the lead is gone: {change}"
-    elif after.low is not None and after.low > 0:
+    elif after.few:
         says = f"too few {claim.unit} differ to show {'what is left of the lead' if moved else 'the lead'}"
     else:
         says = f"chance can explain {'what is left of the lead' if moved else 'the lead'}"

@@ -14,12 +14,12 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from truerank.claims.claim import Claim, ClaimChange, ClaimEstimate, became, signed
+from truerank.claims.claim import Claim, ClaimChange, ClaimEstimate, Repair, became, signed
 from truerank.claims.file_questions import LARGE
 from truerank.claims.inquiry import Inquiry
 from truerank.claims.questions import flags, question
 from truerank.claims.results import NOT_GIVEN, ClaimAnswer, ClaimConclusion, ClaimRow, ConclusionWord, SystemScore
-from truerank.claims.scoring_questions import smallest_shown, topics_for
+from truerank.claims.scoring_questions import sizes_shown, smallest_shown
 from truerank.measures.floors import fixed_list
 from truerank.measures.magnitudes import fewest_changes
 from truerank.text.printable import capital, counted, listed
@@ -134,7 +134,9 @@ class _Outcome:
             return tuple(remarks)
         named = [answer.found for answer in self.repairing if answer is not self.fault and answer.found]
         beside = str(self.fault.facts.get("beside", ""))
-        return tuple(filter(None, (beside, f"Repaired as well: {' '.join(named)}" if named else "", *remarks)))
+        return tuple(
+            filter(None, (beside, f"Corrected or left out as well: {' '.join(named)}" if named else "", *remarks))
+        )
 
     @property
     def repairs(self) -> str:
@@ -144,7 +146,8 @@ class _Outcome:
         if self.fault is not None:
             return f" {self.found} {self.became}"
         before, after = signed(self.base.value or 0.0), signed(self.final.value or 0.0)
-        says = "Repaired, nothing changes." if before == after else f"Repaired: {before} → {after}."
+        how = _how([answer.repair for answer in self.repairing if answer.repair is not None])
+        says = f"{how}, nothing changes." if before == after else f"{how}: {before} → {after}."
         return f" {' '.join(answer.found for answer in self.repairing)} {says}"
 
     @property
@@ -158,10 +161,11 @@ class _Outcome:
     def scores(self) -> str:
         """Both scores, and on how many topics."""
         row = self.final
-        on = f"{self.claim.measured} on {counted(row.topics, self.claim.unit[:-1])}"
+        some = "" if row.topics == self.base.topics else "the other "
+        on = f"{self.claim.measured} on {some}{counted(row.topics, self.claim.unit[:-1])}"
         if row.scores is None:
             return f"{signed(row.value or 0.0)}{on}"
-        return "{:.3f} against {:.3f}".format(*row.scores) + on
+        return ("" if self.claim.measured else "mean score ") + "{:.3f} against {:.3f}".format(*row.scores) + on
 
     def whole(self, word: ConclusionWord, found: str, figure: str, **rest: Any) -> ClaimConclusion:
         """A conclusion with all that does not depend on its word."""
@@ -184,7 +188,8 @@ class _Outcome:
         )  # fmt: skip
 
     def cannot(self, found: str, figure: str, **rest: Any) -> ClaimConclusion:
-        decision = f"Do not {'choose' if self.claim.golden else 'report'} {self.claim.system} because of this test."
+        to_do = f"choose {self.claim.system}" if self.claim.golden else f"call {self.claim.system} better"
+        decision = f"This test is no reason to {to_do}."
         rest = {"settles": _more(self.repaired, self.final, self.least, self.fault), "means": self.also, **rest}
         return self.whole("CANNOT TELL", found, figure, decision=decision, **rest)
 
@@ -210,13 +215,15 @@ class _Outcome:
         if self.base.effect == "stands":
             return self.cannot(self.found, self.became, means=(*_may(claim, final), *self.also))
         few = self.repaired.too_few(self.repaired.gaps)
-        ends = "" if final.low is None or final.high is None else f" ({signed(final.low)} to {signed(final.high)})"
         topics = counted(final.topics, claim.unit[:-1])
-        says = f"{capital(few)}." if few else f"With {topics}, chance alone can explain that{ends}."
+        says = f"{capital(few)}." if few else f"With {topics}, chance alone can explain that{final.interval}."
         figure = f"{_side(claim, final)}. {says}{self.repairs}"
         if first is not None:
-            change = f"{signed(self.base.value or 0.0)} → {signed(final.value or 0.0)}{claim.measured}{ends}"
-            figure = self.on(first, few or f"chance alone can explain the difference: {change}")
+            with_them = f"with them ({signed(self.base.value or 0.0)})"
+            without = (
+                f"without them ({signed(final.value or 0.0)}{claim.measured}{final.interval.replace(' (', ', ')[:-1]})"
+            )
+            figure = self.on(first, few) if few else f"Chance can explain the difference {with_them} and {without}."
         hidden = [one for one in self.answers if one.plausible and one.exception and one.question not in _OF_THE_DATA]
         means = (*_may(claim, final), *self.also, *(" ".join(answer.exception) for answer in hidden))
         return self.cannot("" if first is None else first.found, figure, means=means)
@@ -242,7 +249,7 @@ class _Outcome:
         rows = _conditions(self.rows, objecting)
         return self.whole(
             "HOLDS EXCEPT", found, " ".join(says) or f"As given, the lead is {_lead(self.claim, self.final)}.",
-            decision=f"Prefer {self.claim.system} only if that does not matter to you.",
+            decision=f"Prefer {self.claim.system} only if {objecting[0].unless if objecting else _RULED_OUT}.",
             means=(*(" ".join(one) for one in others), *self.also),
             settles=tuple(answer.settles for answer in objecting if answer.settles),
             rows=rows, caption=_caption(self.claim, rows, self.final),
@@ -263,12 +270,22 @@ class _Outcome:
             rest = {"decision": decision, "means": self.also, "decided_by": first.question}
             return self.whole("HOLDS SMALLER", first.found, first.consequence, **rest)
         by = signed(final.value or 0.0)
-        if final.low is not None and final.high is not None:
-            by += f", {100 * claim.confidence:.6g}% interval {signed(final.low)} to {signed(final.high)}"
+        if final.ends is not None:
+            by += ", {:.6g}% interval {} to {}".format(100 * claim.confidence, *map(signed, final.ends))
         figure = f"{claim.system} beats {claim.baseline}: {self.scores} ({by}).{self.repairs}"
-        return self.whole("HOLDS", "", figure, decision=decision, means=(*self.also, *_weak(claim, self.answers)))
+        settles = tuple(dict.fromkeys(answer.settles for answer in self.repairing if answer.settles))
+        means = (*self.also, *_weak(claim, self.answers))
+        return self.whole("HOLDS", "", figure, decision=decision, means=means, settles=settles)
 
 
+def _how(repairs: Sequence[Repair]) -> str:
+    """What was done about faults."""
+    kinds = {"Without them" if repair.topics or repair.documents else "Corrected" for repair in repairs}
+    return kinds.pop() if len(kinds) == 1 else "With all that corrected or left out"
+
+
+#: What an exception asks for where no other condition is known.
+_RULED_OUT: Final = "you can rule that out"
 #: Questions whose exceptions speak against a claim: none of them shows one.
 _OF_THE_DATA: Final = ("files", "leakage", "collection", "versions")
 #: A difference that three decimals show.
@@ -294,23 +311,16 @@ def _may(claim: Claim, row: ClaimEstimate) -> tuple[str, ...]:
         return ()
     ends = {claim.baseline: -row.low, claim.system: row.high}
     first, second = sorted(ends, key=lambda name: -ends[name])
-    return (f"{first} may be ahead by up to {ends[first]:.2f}, {second} by up to {ends[second]:.2f}.",)
+    return (f"{first} may be ahead by up to {ends[first]:.2g}, {second} by up to {ends[second]:.2g}.",)
 
 
 def _more(claim: Claim, row: ClaimEstimate, least: float | None, fault: ClaimAnswer | None) -> tuple[str, ...]:
     """How many topics would settle it."""
     units = claim.unit
     first = (fault.settles,) if fault is not None and fault.settles else ()
-    if not least:
-        return first or (f"More {units}.",)
-    target, enough = topics_for(claim, row, least)
-    reveal = f"{counted(row.topics, units[:-1])} reveal a true difference of {_two(least)} four times in five"
-    return (*first, f"{reveal}; about {enough:,d} would reveal {_two(target)}.")
-
-
-def _two(value: float) -> str:
-    """A planned size with two significant digits."""
-    return f"{value:#.2g}" if value < 1 else f"{value:.1f}"
+    if not least or row.few:
+        return first or (f"More {units}: at least {fewest_changes(claim.level)} must have different scores.",)
+    return (*first, sizes_shown(claim, row, least))
 
 
 def _rows(claim: Claim, change: ClaimChange | None, fault: ClaimAnswer | None) -> tuple[ClaimRow, ...]:
@@ -320,7 +330,7 @@ def _rows(claim: Claim, change: ClaimChange | None, fault: ClaimAnswer | None) -
     if change is None:
         return (ClaimRow(every, "as given", base, "answer"),)
     rows, left = [ClaimRow(every, "as given", base)], change.after
-    name = f"{every}, repaired"
+    name = f"{every}, corrected"
     if fault is not None and fault.repair is not None:
         touched = fault.repair.touched(claim)
         which, note = fault.repair.which
@@ -331,7 +341,9 @@ def _rows(claim: Claim, change: ClaimChange | None, fault: ClaimAnswer | None) -
             if not _alike(others, left):
                 rows.append(ClaimRow(f"{others.topics:,d} other {units}", "as given", others))
             every = f"All {left.topics:,d} {units}" if left.topics == base.topics else f"{left.topics:,d} other {units}"
-            name = every if _alike(others, left) else f"{every}, repaired"
+            name = every if _alike(others, left) else f"{every}, corrected"
+            if fault.repair.where:
+                rows, name = rows[:1], f"{counted(left.topics, units[:-1])}, each once"
     elif _alike(base, left):
         return (ClaimRow(every, "", left, "answer"),)
     return (*rows, ClaimRow(name, "the answer rests on these", left, "answer"))
@@ -351,11 +363,13 @@ def _conditions(rows: tuple[ClaimRow, ...], objecting: Sequence[ClaimAnswer]) ->
         for one in answer.estimates
         if one.effect != "stands" and not one.is_range and not one.measure and not _alike(one, rows[-1].estimate)
     ]
-    return (*rows, *found)[:_MOST_ROWS]
+    return (*(row._replace(role="") for row in rows), *found)[:_MOST_ROWS]
 
 
 def _caption(claim: Claim, rows: tuple[ClaimRow, ...], final: ClaimEstimate) -> str:
-    """The finding as a title."""
+    """The finding as a title; none for a single row, which the answer has said."""
+    if len(rows) < 2:
+        return ""
     a, units, value = claim.system, claim.unit, final.value or 0.0
     touched = next((row for row in rows if row.role == "touched"), None)
     if touched is not None and final.effect == "stands" != touched.estimate.effect and touched == rows[-1]:
@@ -367,8 +381,8 @@ def _caption(claim: Claim, rows: tuple[ClaimRow, ...], final: ClaimEstimate) -> 
         return f"{a} leads by {value:.3f}{claim.measured}"
     if final.effect == "falls":
         return f"{claim.baseline} leads by {-value:.3f}{claim.measured}"
-    lead = f"A lead of {value:.3f}" if value > 0 else f"A difference of {signed(value)}"
-    return f"{lead} is too small for {counted(final.topics, units[:-1])}"
+    lead = f"a lead of {value:.3f}" if value > 0 else f"a difference of {signed(value)}"
+    return f"{counted(final.topics, units[:-1])} are too few to show {lead}"
 
 
 def _same(claim: Claim) -> str:
@@ -417,6 +431,7 @@ def files_at_fault(grave: ClaimAnswer, answers: Sequence[ClaimAnswer]) -> ClaimC
     return ClaimConclusion(
         "FILES AT FAULT", grave.found or grave.evidence, "No score is shown.", "Use no score of these files.",
         settles=(grave.settles,) if grave.settles else (), decided_by="files", unknown=unknown,
+        not_checked=("anything else, before the files are correct",),
     )  # fmt: skip
 
 
@@ -444,7 +459,9 @@ def no_claim(
     found = [answer for answer in answers if answer.found and answer.given]
     figure, settles = "No system was given, so only the test set was checked.", "Give two systems to compare."
     if single is not None:
-        ends = "" if single.low is None or single.high is None else f" ({single.low:.3f} to {single.high:.3f})"
+        ends = ""
+        if single.low is not None and single.high is not None:
+            ends = f" ({100 * single.confidence:.6g}% interval {single.low:.3f} to {single.high:.3f})"
         measure = "" if single.measure == "score" else f" {single.measure}"
         on = counted(single.topics, single.unit.removesuffix("s"))
         figure = f"{single.system} scores {single.value:.3f}{measure} on {on}{ends}."

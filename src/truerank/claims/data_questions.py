@@ -225,7 +225,7 @@ def collection_answer(
 
 def _verdict_of(audit: CollectionAudit) -> dict[str, Any]:
     whole = audit.verdicts[0]
-    settle = "The page of the audit names every place and its remedy."
+    settle = "Correct these places: the page of the audit names each and its remedy."
     return {"verdict": whole.word, "why": whole.sentence, "settle": settle}
 
 
@@ -341,10 +341,10 @@ def _readings(claim: Claim, audit: CollectionAudit) -> Iterable[Repair]:
         # "grades 1, 0; judgments 5, 9"
         were = pl.col("detail").str.split("; ").list.first().str.extract_all(r"-?\d+")
         grades = were.list.eval(pl.element().cast(pl.Int32))
-        for name, grade in (("lowest", grades.list.min()), ("highest", grades.list.max())):
+        for name, grade in (("lower", grades.list.min()), ("higher", grades.list.max())):
             new = pairs.select("topic_id", "doc_id", grade.alias("relevance"))
             what = f"with the {name} grade of each"
-            says = f"{counted(len(pairs), 'pair')} {'has' if len(pairs) == 1 else 'have'} two different grades"
+            says = f"{counted(len(pairs), 'document')} {'has' if len(pairs) == 1 else 'have'} two grades for a topic"
             yield Repair(what, edits=edits_between(judged.join(new, on=_PAIR, how="semi"), new), which=("", says))
     if "off-scale-grade" in found:
         odd = found["off-scale-grade"].select(_PAIR)
@@ -462,7 +462,8 @@ def _changed(found: Mapping[str, Any], gone: int) -> str:
     """What happened to the judged documents, in one sentence."""
     lost = gone or found["lost"]
     parts = [f"{counted(lost, 'document')} {'is' if lost == 1 else 'are'} gone"] if lost else []
-    parts += [f"{found['flagged']:,d} of {found['compared']:,d} may have lost their answer"] if found["flagged"] else []
+    if few := found["flagged"]:
+        parts.append(f"{few:,d} of {found['compared']:,d} judged documents may have lost their answer")
     return f"Since judging, {listed(parts)}." if parts else ""
 
 
@@ -477,6 +478,7 @@ def _with_doubtful(claim: Claim, answer: ClaimAnswer, clean: pl.DataFrame) -> Cl
     return replace(
         answer, estimates=(*answer.estimates, row), possible=f"{answer.possible} {possible}".strip(), plausible=turns,
         exception=(answer.found, possible) if turns else (),
+        unless="the changed documents still have their answers",
     )  # fmt: skip
 
 

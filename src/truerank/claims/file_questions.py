@@ -230,7 +230,7 @@ def _allowed_for(
     facts, found = dict(answer.facts), exceptions[0][0][0] if exceptions else answer.found
     if touched:
         topics = frozenset(topic for fault in touched for topic in fault.topics)
-        remarks += [f"{one.run or 'Topics'}: {and_more(sorted(one.topics, key=natural), 5)}." for one in touched]
+        remarks += [f"Left out: {and_more(sorted(one.topics, key=natural), 5)}." for one in touched]
         kinds = list(dict.fromkeys(_WITHOUT[fault.kind] for fault in touched))
         found = touched[0].reason
         which = ("that repeat another one", "copies") if touched[0].kind == "copied-topics" else ("at fault", kinds[0])
@@ -348,7 +348,7 @@ def _beside(claim: Claim, fault: RunFault) -> ClaimEstimate | None:
 
 def _as_deep(claim: Claim, fault: RunFault) -> ClaimEstimate:
     """The difference where both runs have as few results as the one whose lists end above the cutoff."""
-    return claim.of(claim.scored(runs=ended_with(claim, fault.run)), f"with both cut to {fault.run}'s results")
+    return claim.of(claim.scored(runs=ended_with(claim, fault.run)), f"with both lists as short as {fault.run}'s")
 
 
 def ended_with(claim: Claim, shorter: str) -> dict[str, pl.DataFrame]:

@@ -104,6 +104,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
         " ".join(sentence for one in looks.values() for sentence in one.sentences),
         tuple(one.row for one in looks.values()), "" if usable else mends or _SETTLES, "models", tuple(says), facts,
         " ".join(possible), remark=" ".join(remarks), found=" ".join((*says, *faults)),
+        unless="you trust people's judgments more",
     )  # fmt: skip
 
 

@@ -30,6 +30,12 @@ from truerank.work.kept import RECORD
 from truerank.work.publishing import write_tables
 from truerank.work.runs import Run
 
+#: Words whose next step is no question of evidence.
+_DO: Final = ("FILES AT FAULT", "HOLDS", "HOLDS SMALLER")
+#: How a line of the terminal begins that has no mark.
+_NOTED: Final = {"●": "Found", "○": "Also found"}
+#: What was done about a fault, behind it.
+_LEFT_OUT, _CORRECTED = "; left out", "; corrected"
 #: What an audit says that found nothing, where there is no claim.
 _CLEAR: Final = frozenset(("AS THEY SEEM", "CLEAN", "SOUND"))
 #: Lines of the answer, and columns of a line.
@@ -82,9 +88,14 @@ def _answered(result: Check) -> list[str]:
         head += textwrap.wrap(text, _WIDTH)
     end = textwrap.wrap(conclusion.decision, _WIDTH)
     if conclusion.settles:
-        end += textwrap.wrap(f"To settle: {' '.join(map(flags, conclusion.settles[:2]))}", _WIDTH)
+        title = "Next" if conclusion.word in _DO else "To settle"
+        end += textwrap.wrap(f"{title}: {' '.join(map(flags, conclusion.settles[:2]))}", _WIDTH)
     marks = "○" if conclusion.rows else "" if conclusion.word == "FILES AT FAULT" else "●○?"
-    shown = [f"{mark} {text}" for mark, text in checks_of(result) if mark in marks]
+    shown = [
+        text if mark == "?" else f"{_NOTED[mark]}: {text.partition(': ')[2]}"
+        for mark, text in checks_of(result)
+        if mark in marks
+    ]
     end += _left_open(result)
     room = _MOST_LINES - len(head) - len(end)
     if conclusion.rows:
@@ -95,7 +106,7 @@ def _answered(result: Check) -> list[str]:
         beside = list[str]()
         for line in shown:
             wrapped = textwrap.wrap(line, _WIDTH, subsequent_indent="  ")
-            told = line.partition(": ")[2].removesuffix("; repaired") in said
+            told = line.partition(": ")[2].removesuffix(_LEFT_OUT).removesuffix(_CORRECTED) in said
             beside += wrapped if not told and len(table) + len(beside) + len(wrapped) <= room else []
         return [*head, *([""] if len(table) + len(beside) < room else []), *table, *beside, *end]
     noted = [textwrap.wrap(text, _WIDTH, subsequent_indent="  ") for text in shown]
@@ -135,7 +146,7 @@ def _left_open(result: Check) -> list[str]:
     if len(names) > 1:
         both = f"{line}, {names[1]}" + (f" and {len(names) - 2} more (-v)" if len(names) > 2 else "")
         line = both if len(both) <= _WIDTH else f"{line} and {len(names) - 1} more (-v)"
-    page = f"{line}   Page: --out DIR"
+    page = f"{line}   For a page: --out DIR"
     return [page if result.folder is None and len(page) <= _WIDTH else line]
 
 
@@ -159,6 +170,11 @@ def _mark(result: Check, answer: ClaimAnswer) -> str:
     return "○" if answer.found else "✓"
 
 
+def _done(answer: ClaimAnswer) -> str:
+    repair = answer.repair
+    return "" if repair is None else _LEFT_OUT if repair.topics or repair.documents else _CORRECTED
+
+
 def checks_of(result: Check) -> list[tuple[str, str]]:
     """What was checked, a mark and a line each; what found nothing stands in one line."""
     lines, clear = list[tuple[str, str]](), list[str]()
@@ -169,12 +185,15 @@ def checks_of(result: Check) -> list[tuple[str, str]]:
         if mark == "✓":
             clear.append(short if not clear else short[0].lower() + short[1:])
             continue
-        says = (answer.found or answer.possible or answer.evidence).rstrip(".")
-        lines.append((mark, f"{short}: {says}{'; repaired' if mark == '○' and answer.repair is not None else ''}"))
-    lines.sort(key=lambda line: ("●○?".index(line[0]), not line[1].endswith("; repaired")))
+        says = (answer.found or answer.consequence.partition(". ")[0] or answer.possible or answer.evidence).rstrip(".")
+        lines.append((mark, f"{short}: {says}{_done(answer) if mark == '○' else ''}"))
+    lines.sort(key=lambda line: ("●○?".index(line[0]), not line[1].endswith((_LEFT_OUT, _CORRECTED))))
     if clear:
         lines.append(("✓", f"{', '.join(clear)}: nothing found"))
-    unlooked = [*result.conclusion.not_checked, *(["what only you know (check.yaml)"] if _unanswered(result) else [])]
+    unlooked = [
+        *result.conclusion.not_checked,
+        *(["what you alone know (keys of check.yaml)"] if _unanswered(result) else []),
+    ]
     return [*lines, *([("–", f"Not checked: {', '.join(unlooked)}")] if unlooked else [])]
 
 
@@ -236,7 +255,7 @@ def front_of(result: Check) -> Front:
         else _contrast(result, conclusion.rows, conclusion.caption, _meaning(claim), _key(result, claim)),
         notes=(
             ("What it means", (conclusion.decision, *conclusion.means) if conclusion.decision else conclusion.means),
-            ("What would settle it", tuple(map(flags, conclusion.settles))),
+            ("What to do" if conclusion.word in _DO else "What would settle it", tuple(map(flags, conclusion.settles))),
         ),
         checks=tuple(checks_of(result)),
     )
@@ -255,7 +274,7 @@ def _contrast_row(row: ClaimRow) -> ContrastRow:
     value, _, ends = one.figures().partition(" ")
     return ContrastRow(
         row.name, row.note, ("–", "–") if scores is None else (f"{scores[0]:.3f}", f"{scores[1]:.3f}"),
-        None if one.is_range else one.value, None if one.low is None or one.high is None else (one.low, one.high),
+        None if one.is_range else one.value, one.ends,
         ("", ends) if one.is_range else (value, ends),
         {"touched": "part", "answer": "answer"}.get(row.role, ""),  # type: ignore[arg-type]
     )  # fmt: skip
@@ -263,8 +282,8 @@ def _contrast_row(row: ClaimRow) -> ContrastRow:
 
 #: What a score means, by the beginning of the measure's name.
 _SCORES: Final = {
-    "nDCG": "1 if the {most} come first, 0 if none is {among}",
-    "RR": "1 over the rank of the first {right}; 0 if none is {among}",
+    "nDCG": "1 if the {most} come first, 0 if no {right} is {among}",
+    "RR": "1 over the rank of the first {right}, 0 if none is {among}",
     "AP": "1 if all {rights} come first, 0 if none is {among}",
     "P": "the share of {among_them} that is {is_right}",
     "R": "the share of the {rights} that is {among}",
@@ -292,7 +311,7 @@ def _key(result: Check, claim: Claim) -> str:
     effects = {row.estimate.effect for row in result.conclusion.rows}
     text = "   ".join(says for effect, says in marks.items() if effect in effects)
     if claim.comparisons > 1:
-        text += f". Intervals are wider because the best of several systems was picked ({claim.comparisons} pairs)."
+        text += f". Intervals allow for {claim.comparisons} comparisons, of which the best was picked."
     return text
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from truerank.arrays import Flags, Ints
-from truerank.claims.claim import Claim, signed
+from truerank.claims.claim import Claim, became
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.unjudged import DEEPEST, KEYS, DrawnGrades, JudgedResults, judged_results
 from truerank.measures.rankings import on_topics
@@ -176,7 +176,7 @@ def _of_filtered(claim: Claim, filtered: str, facts: dict[str, Any]) -> ClaimAns
     effect = after.effect
     if base.effect != "stands":
         effect = "appears" if after.effect == "stands" else base.effect
-    consequence = f"Filtering both: {signed(base.value or 0.0)} → {after.figures()}{claim.measured}."
+    consequence = f"With both filtered, {became(claim, base, after, moved=True)}."
     return ClaimAnswer(
         _QUESTION, "FILTERED", evidence, effect, consequence, (after,), settles, facts=facts,
         plausible=filtered == claim.system, exception=(found, consequence), found=found,
@@ -189,21 +189,24 @@ def _of_filtered(claim: Claim, filtered: str, facts: dict[str, Any]) -> ClaimAns
 def _traced(claim: Claim, results: JudgedResults, trace: PoolTrace, facts: dict[str, Any]) -> ClaimAnswer:
     """The claim where nothing that one run alone has was judged relevant."""
     base = claim.base
-    found = f"None of {trace.beyond:,d} {trace.lacking} results that other systems rank below {trace.depth} was judged "
-    found += "relevant. Perhaps nobody judged them."
+    others = listed(trace.pooled) if len(trace.pooled) < 3 else "other systems"
+    found = (
+        f"{trace.lacking} has {trace.beyond:,d} results that {others} rank below {trace.depth}, and none of them is "
+    )
+    found += "judged relevant. Perhaps nobody judged them."
     evidence = (
         f"All relevant documents among {trace.lacking}'s first {trace.first} results are among the first {trace.depth} "
         f"of {listed(trace.pooled)}, {trace.near} of them in the lower half (p = {trace.p:.1g})."
     )
     drawn = _completed(results, trace)
     at = claim.estimate(
-        drawn.at(None, None), f"own results of {trace.lacking} relevant as often as their ranks suggest"
+        drawn.at(None, None), f"results that only {trace.lacking} has, relevant at the rate of their ranks"
     )
     rate = drawn.fitted(trace.lacking)
     traced = {name: value for name, value in trace._asdict().items() if name != "rows"}
     facts |= {"trace": {**traced, "pooled": list(trace.pooled)}, "rate": rate}
-    consequence = f"If they were relevant as often as their ranks suggest ({rate:.0%}): "
-    consequence += f"{signed(base.value or 0.0)} → {at.figures()}."
+    consequence = f"If they were relevant as often as their ranks suggest ({rate:.0%}), "
+    consequence += f"{became(claim, base, at, moved=True)}."
     moved = at.effect != base.effect and "stands" in (at.effect, base.effect)
     possible = consequence if moved else ""
     if not moved and base.effect == "stands" and trace.pooled == (claim.system,):

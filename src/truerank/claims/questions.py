@@ -78,14 +78,14 @@ QUESTIONS: Final = (
         role="model_judgments",
     ),
     Question(
-        "labels", "Wrong judgments", "wrong judgments", ("run", "qrels", "judged_again"), asked_by="judged_again"
+        "labels", "Judged again", "judgments made again", ("run", "qrels", "judged_again"), asked_by="judged_again"
     ),
     Question(
-        "choice", "Best of several tries", "the best of several tries", ("run", "qrels", "tried"), role="run",
+        "choice", "Settings tried", "how many settings were tried", ("run", "qrels", "tried"), role="run",
         asked_by="tried",
     ),
     Question(
-        "repeats", "Other runs of the same system", "other runs of the same system", ("run", "qrels", "repeats"),
+        "repeats", "Other runs of a system", "other runs of the same system", ("run", "qrels", "repeats"),
         role="run", asked_by="repeats",
     ),
     Question("policies", "Other measures", "other measures", _CLAIM),

@@ -16,8 +16,7 @@ _OF_QUESTIONS: Final = {
     "training query": "training question", "training queries": "training questions", "topic": "question",
     "topics": "questions", "judgment": "label", "judgments": "labels", "judged": "labelled", "unjudged": "unlabelled",
     "judge": "label", "judging": "labelling", "relevant document": "expected document",
-    "relevant documents": "expected documents", "relevant": "right", "unjudged documents": "other right documents",
-    "documents that nobody judged": "other right documents",
+    "relevant documents": "expected documents", "relevant": "right",
 }  # fmt: skip
 _WORDS: Final = re.compile(
     rf"(?<![\w-])(?:{'|'.join(sorted(_OF_QUESTIONS, key=len, reverse=True))})(?![\w-])", re.IGNORECASE

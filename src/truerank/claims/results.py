@@ -65,6 +65,7 @@ class ClaimAnswer:
         remark: what the conclusion says besides, such as the topics that nobody judged.
         found: what was found, in one short sentence with its count; empty where nothing was.
         example: of what was found.
+        unless: where the claim may be relied on in spite of the exception.
     """
 
     question: str
@@ -83,6 +84,7 @@ class ClaimAnswer:
     remark: str = ""
     found: str = ""
     example: MatchedPair | None = None
+    unless: str = "you can rule that out"
 
     @property
     def objects(self) -> bool:
@@ -268,7 +270,8 @@ class Check(Result, shown_in="truerank.claims.page"):
     def asked(self) -> str:
         """What the word answers."""
         if self.claim is None:
-            return f"How good is {self.single.system}?" if self.single else f"Can {self.test} be believed?"
+            name = self.single and self.single.system
+            return f"Is {name} better than another system?" if name else f"Can {self.test} be believed?"
         system, baseline = (self.names.get(name, name) for name in (self.claim.system, self.claim.baseline))
         return f"Is {system} better than {baseline}?"
 

@@ -73,14 +73,12 @@ def chance_answer(claim: Claim) -> ClaimAnswer:
         "falls": f"{claim.system} is behind by {base.figures().removeprefix('−')}.",
         "unknown": "There is no difference to test.",
     }
-    settles, tail = "", _losses(claim) if base.effect == "stands" else ""
-    if base.effect == "not shown" and least:
-        target, enough = topics_for(claim, base, least)
-        settles = f"{base.topics:,d} {units} reveal a true difference of {least:#.2g} four times in five; about "
-        settles += f"{enough:,d} would reveal {target:#.2g}."
+    tail = _losses(claim) if base.effect == "stands" else ""
+    settles = sizes_shown(claim, base, least) if base.effect == "not shown" and least and not base.few else ""
     return ClaimAnswer(
         "chance", word, f"Of {counted(base.topics, units[:-1])} {wins}.", base.effect, sentences[base.effect], (base,),
-        settles, exception=(tail,) if tail else (), plausible=bool(tail), facts={**facts, "detectable": least},
+        settles, exception=(tail,) if tail else (),
+        unless="such losses do not matter to you", plausible=bool(tail), facts={**facts, "detectable": least},
     )  # fmt: skip
 
 
@@ -106,18 +104,21 @@ def _losses(claim: Claim) -> str:
     )
 
 
-def topics_for(claim: Claim, row: ClaimEstimate, least: float) -> tuple[float, int]:
-    """A difference that is worth knowing, and how many topics would reveal it: this one, or half of what these reveal.
+def sizes_shown(claim: Claim, row: ClaimEstimate, least: float) -> str:
+    """What these topics show, and how many would show the difference seen, or half of what these show.
 
     Args:
-        least: the smallest difference that the topics of the row reveal.
+        least: the smallest difference that the topics of the row show with a power of 0.8.
     """
-    size = abs(row.value or 0.0)
-    target = size if least / _FURTHEST < size < least else least / 2
+    size, units = abs(row.value or 0.0), claim.unit
+    seen = least / _FURTHEST < size < least
+    target = size if seen else least / 2
     enough = math.ceil(row.topics * (least / target) ** 2)
     # A plan is no figure: two digits.
     step = 10 ** max(0, len(str(enough)) - 2)
-    return target, math.ceil(enough / step) * step
+    needed = f"About {math.ceil(enough / step) * step:,d} {units} would show a difference of {target:#.2g}"
+    named = ", as seen here," if seen else ""
+    return f"{needed}{named} four times in five; these {row.topics:,d} show {least:#.2g}."
 
 
 def smallest_shown(claim: Claim) -> float | None:
@@ -158,7 +159,7 @@ def choice_answer(claim: Claim, tried: Mapping[str, pl.DataFrame], resampling: R
         f"best of {lead.tried:,d} tried", lead.lead, lead.low, lead.high, len(scores),
         effect_of(lead.lead, lead.low, lead.high),
     )  # fmt: skip
-    order = "the best" if lead.place == 1 else f"number {lead.place}"
+    order = "the best" if lead.place == 1 else "one"
     says = f"{claim.system} is {order} of {lead.tried:,d} settings tried on these {claim.unit}."
     evidence = (
         f"By luck alone, the best of them leads by this much {100 * lead.p:.2g} times in 100. Picked on one half and "
@@ -171,7 +172,7 @@ def choice_answer(claim: Claim, tried: Mapping[str, pl.DataFrame], resampling: R
     return ClaimAnswer(
         "choice", word, evidence, row.effect, consequence, (row,),
         "" if stands else f"Measure {claim.system} on {claim.unit} that it was not chosen on.",
-        exception=(says, consequence), facts=lead._asdict(), found=says,
+        exception=(says, consequence), facts=lead._asdict(), found=says, unless="you have measured it on others, too",
     )  # fmt: skip
 
 
@@ -259,7 +260,7 @@ def _repeats_answer(
         )  # fmt: skip
     apart = repeated_difference(*both, confidence=claim.level)
     row = ClaimEstimate(
-        "for other repetitions", apart.mean, apart.low, apart.high, len(known),
+        "for another run of each", apart.mean, apart.low, apart.high, len(known),
         effect_of(apart.mean, apart.low, apart.high),
     )  # fmt: skip
     lucky = [
@@ -277,24 +278,23 @@ def _repeats_answer(
         if noise.repeats == 1:
             told.append(f"{name} was run once")
             continue
-        ends = f"{noise.low:.3f} or more" if noise.high is None else f"{noise.low:.3f} to {noise.high:.3f}"
-        told.append(f"{name}'s score varies by {noise.by_repeat:.3f} ({ends}; {noise.repeats} runs)")
+        told.append(f"{name}'s score varies by {noise.by_repeat:.3f} (standard deviation, {noise.repeats} runs)")
     stands = row.effect in ("stands", "smaller")
     single = apart.topics_only[0] > 0 and not stands
     word = "MORE THAN THE NOISE" if stands else "CANNOT TELL" if single else "WITHIN THE NOISE"
     most = max(apart.system.repeats, apart.baseline.repeats)
     plan = [
-        f"{count} runs on {topics:,d} {claim.unit} reveal {least:#.2g}"
+        f"{count} runs of each on {topics:,d} {claim.unit} show a difference of {least:#.2g}"
         for count, topics, least in apart.detectable
         if count >= most
     ]
     found = "" if stands and not lucky else lucky[0] if lucky else f"From run to run {told[0]}."
     says = became(claim, claim.base, row, moved=row.effect == "smaller")
-    consequence = f"Counting their other runs, {says}."
+    consequence = f"Counting that, {says}."
     return ClaimAnswer(
         "repeats", word, f"From run to run: {'; '.join(told)}.", row.effect, consequence, (row,),
-        "" if stands else f"Four times in five, {', '.join((plan[0], plan[-1]))}.",
-        exception=(found, consequence),
+        "" if stands else f"Four times in five, {plan[-1]}.",
+        exception=(found, consequence), unless="you will use this very run",
         facts=plain(apart), remark=" ".join(remarks), found=found,
     )  # fmt: skip
 
@@ -378,6 +378,7 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
         consequence += " Too few documents were judged again to tell."
     return ClaimAnswer(
         "labels", word, evidence, effect, consequence, tuple(rows), settles, exception=(found_here, consequence),
+        unless="you trust the first judgments",
         facts=facts, remark=copied, found=found_here if wrong.count else "",
     )  # fmt: skip
 
@@ -496,9 +497,12 @@ def _policies(
     facts = {"policies": len(every), "turned": turned, "not_shown": open_ones}
     by = _by(claim, turned)
     says = f"{claim.baseline} leads {by}." if opposite else f"{capital(by)} chance can explain the lead."
+    if over is not None and over.difference[0] <= 0 and not opposite and not weak:
+        says = f"{capital(by)} the difference is {signed(over.difference[0])}."
     shows = [f"B{row.label[1:]} the difference is {row.figures()}." for row, name in every if name in turned]
     return ClaimAnswer(
         "policies", word, evidence, effect, text, rows, exception=(says, *shows[:1]) if turned else (), facts=facts,
+        unless=f"{claim.measure} is what counts for you",
         remark=remark, found=says if turned and base == "stands" else "",
     )  # fmt: skip
 

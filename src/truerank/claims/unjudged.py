@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from truerank.arrays import Flags, Floats, Ints
 from truerank.audits.pool.pools import first_documents
-from truerank.claims.claim import Claim, ClaimEstimate, signed
+from truerank.claims.claim import Claim, ClaimEstimate, became, signed
 from truerank.claims.results import ClaimAnswer
 from truerank.measures import difference_interval, effectiveness
 from truerank.measures.effectiveness import RankedJudgments
@@ -241,14 +241,14 @@ class RatePoint(NamedTuple):
     high: float | None
 
 
-#: Of an open document: it keeps the grade that it has, or has none.
+#: Of an unjudged document: it keeps the grade that it has, or has none.
 NO_GRADE: Final = -(1 << 30)
 #: A judgment as one number, by topic and the best grade first: bits below the topic's number, and grade 0 in them.
 _BITS, _ZERO = 33, 1 << 31
 
 
 class GradedResults:
-    """The first results of both runs, ranked once, to be scored with other grades of their open documents.
+    """The first results of both runs, ranked once, to be scored with other grades of their unjudged documents.
 
     Args:
         results: of both runs.
@@ -273,7 +273,7 @@ class GradedResults:
         """The differences by topic, shape (copies, topics).
 
         Args:
-            grades: of the open documents, `NO_GRADE` where they keep their own, shape (open rows, copies).
+            grades: of the unjudged documents, `NO_GRADE` where they keep their own, shape (open rows, copies).
         """
         step = max(1, _CELLS // max(1, len(self._known)))
         parts = [grades[:, at : at + step] for at in range(0, grades.shape[1], step)]
@@ -286,7 +286,7 @@ class GradedResults:
         return self._ranked(grades) if alone else self._as_topics(self._of(np.arange(len(self._known)), grades))
 
     def _of(self, pairs: Ints, grades: Ints) -> Ints:
-        """The grades of some pairs, where those of the open documents are given, shape (pairs, copies)."""
+        """The grades of some pairs, where those of the unjudged documents are given, shape (pairs, copies)."""
         found: Ints = np.repeat(self._known[pairs][:, None], grades.shape[1], axis=1)
         rows = self._row[pairs]
         found[rows >= 0] = grades[rows[rows >= 0]]
@@ -548,7 +548,7 @@ def unjudged_answer(claim: Claim) -> ClaimAnswer:
     evidence, facts = _evidence(results)
     base = claim.base
     if not results.open.any():
-        return ClaimAnswer(_QUESTION, "ALL JUDGED", evidence, base.effect, "No document is open.", facts=facts)
+        return ClaimAnswer(_QUESTION, "ALL JUDGED", evidence, base.effect, "Every document is judged.", facts=facts)
     bounds = unjudged_bounds(claim, results)
     facts |= {"bounds": bounds._asdict()}
     if max(results.shares.system, results.shares.baseline) < ENOUGH_JUDGED:
@@ -566,7 +566,7 @@ def _evidence(results: JudgedResults) -> tuple[str, dict[str, Any]]:
     text = " and ".join(f"{share:.0%} of {run}'s" for run, share in whole.items())
     count = int(results.open.sum())
     evidence = f"{text} first {results.depth} results are judged"
-    evidence += f"; {count:,d} documents are open." if count else "."
+    evidence += f"; {count:,d} documents are not." if count else "."
     facts = {
         "depth": results.depth, "judged": whole, "judged_apart_from_relevant": shares,
         "uneven": results.shares.uneven, "unjudged": count,
@@ -575,13 +575,13 @@ def _evidence(results: JudgedResults) -> tuple[str, dict[str, Any]]:
 
 
 def _range(claim: Claim, bounds: UnjudgedBounds) -> tuple[tuple[ClaimEstimate, ...], str]:
-    """The difference whatever the open documents are, and what that says; nothing where the ends include 0."""
+    """The difference whatever the unjudged documents are, and what that says; nothing where the ends include 0."""
     if bounds.low <= 0 <= bounds.high:
         return (), ""
     base, least = claim.base, min(bounds.low, bounds.high, key=abs)
     ahead = claim.system if least > 0 else claim.baseline
     effect = "stands" if bounds.low > 0 else base.effect
-    label = "whatever the open documents are"
+    label = "whatever the unjudged documents are"
     row = ClaimEstimate(label, base.value, bounds.low, bounds.high, base.topics, effect, is_range=True)
     return (row,), f" {capital(label)}, {ahead} stays ahead ({signed(least)} at least)."
 
@@ -608,13 +608,15 @@ def _without_rate(
         "turns": [{"run": trails, "at": turns, "beside": 0.0}],
     }  # fmt: skip
     text = [f"{signed(one.value)} if {one.system:.0%}" for one in equal]
-    possible = f"The difference is {' and '.join(text)} of both systems' open documents are relevant."
+    possible = f"The difference is {' and '.join(text)} of both systems' unjudged documents are relevant."
     if turns is not None:
-        possible += f" {trails} draws level if {turns:.0%} of its open documents are relevant and none of {leads}'s."
+        possible += (
+            f" {trails} draws level if {turns:.0%} of its unjudged documents are relevant and none of {leads}'s."
+        )
     rows, stays = _range(claim, bounds)
     return ClaimAnswer(
         _QUESTION, "CANNOT TELL", evidence, claim.base.effect,
-        f"How many open documents are relevant is unknown.{stays}", rows,
+        f"How many unjudged documents are relevant is unknown.{stays}", rows,
         "Give judgments that also name documents that are not relevant (grade 0), or judge the first documents of both "
         "systems (`pool build`).",
         facts=facts, possible=possible, found="The judgments name relevant documents only. Others may be relevant too.",
@@ -634,18 +636,19 @@ def _at_rates(
     leads, trails = results.pair if (base.value or 0.0) > 0 else results.pair[::-1]
     rates = {run: drawn.fitted(run) for run in results.pair}
     low, high = drawn.fitted_interval(trails)
-    at = claim.estimate(drawn.at(None, None), "open documents relevant as often as judged ones")
+    at = claim.estimate(drawn.at(None, None), "unjudged documents relevant as often as judged ones")
     curve = _curve(drawn, leads == claim.system, rates[leads])
     turns = zero_between(curve, _RATES)
     facts |= {
         "rates": rates, "rate_interval": {trails: [low, high]}, "curve": [one._asdict() for one in curve],
         "turns": [{"run": trails, "at": turns, "beside": rates[leads]}],
     }  # fmt: skip
-    text = f"Even if all of {trails}'s open documents were relevant, it would stay behind."
+    text = f"Even if all of {trails}'s unjudged documents were relevant, it would stay behind."
     if turns is not None:
-        text = f"{trails} draws level if {turns:.0%} of its open documents are relevant and {rates[leads]:.0%} of "
-        text += f"{leads}'s. Judged ones at {trails}'s ranks: {rates[trails]:.0%} ({low:.0%} to {high:.0%})."
-    rated = f"If open documents are relevant as often as judged ones: {signed(base.value or 0.0)} → {at.figures()}."
+        text = f"{trails} draws level if {turns:.0%} of its unjudged documents are relevant"
+        text += f" and {rates[leads]:.0%} of {leads}'s." if (results.within(leads) & results.open).any() else "."
+        text += f" Of judged ones at {trails}'s ranks, {rates[trails]:.0%} are ({low:.0%} to {high:.0%})."
+    rated = f"If unjudged documents are relevant as often as judged ones, {became(claim, base, at, moved=True)}."
     bounded, stays = _range(claim, bounds)
     text = f"{text} {rated}"
     alone = _condensed(claim)
@@ -659,7 +662,7 @@ def _at_rates(
     shares = " and ".join(f"{share:.0%} of {run}'s" for run, share in facts["judged"].items())
     return ClaimAnswer(
         _QUESTION, "JUDGED UNEVENLY" if uneven else "JUDGED ALIKE", evidence, base.effect, f"{text}{stays}", rows,
-        f"Judge the {bounds.unjudged:,d} open documents among the first {results.depth} results.",
+        f"Judge the {bounds.unjudged:,d} unjudged documents among the first {results.depth} results.",
         exception=(f"{shares} first {results.depth} results are judged.", rated),
         facts=facts, possible=possible, plausible=uneven and moved,
     )  # fmt: skip

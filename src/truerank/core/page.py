@@ -258,6 +258,7 @@ class Page:
 
 
 _WIDE_TABLE: Final = 9
+_OPTION: Final = re.compile(r"--[a-z][a-z-]*")
 #: More verdicts than these are folded away.
 _MOST_VERDICTS: Final = 12
 #: A figure that is this many times as high as it is wide is folded away.
@@ -344,6 +345,8 @@ def _environment() -> jinja2.Environment:
     # The page's own escaping also replaces characters that HTML forbids.
     environment.filters["clean"] = lambda text: Markup(escape_html(str(text)))
     environment.filters["raw"] = Markup
+    # Options are not broken in two.
+    environment.filters["coded"] = lambda text: Markup(_OPTION.sub(r"<code>\g<0></code>", escape_html(str(text))))
     return environment
 
 

@@ -118,10 +118,11 @@ def too_few(differences: Floats, level: float, noun: str = "topic") -> str:
     known, fewest = differences[~np.isnan(differences)], fewest_changes(level)
     changed = int((np.abs(known) > ROUNDING).sum())
     if len(known) < fewest:
-        wins = "one win" if len(known) == 1 else f"{len(known)} of {len(known)} wins"
-        return f"with {counted(len(known), noun)}, {wins} can be luck; at least {fewest} are needed"
-    rule = f"at least {fewest} have to, or luck can explain it"
-    return f"only {changed} of {counted(len(known), noun)} differ; {rule}" if changed < fewest else ""
+        return (
+            f"with {counted(len(known), noun)}, luck cannot be ruled out; at least {fewest} must have different scores"
+        )
+    few = f"only {changed} of {counted(len(known), noun)} have different scores"
+    return f"{few}; with fewer than {fewest}, luck cannot be ruled out" if changed < fewest else ""
 
 
 def effect_size(first: Floats, second: Floats, variant: EffectSize = "dz") -> float | None:

@@ -178,8 +178,10 @@ def _foreign(files: Files, name: str) -> Iterable[RunFault]:
     if files.documents is None and not cause:
         return
     unmet = int((~first["known"]).sum())
-    where = "are ids that the collection lacks" if files.documents is not None else "are in no other file"
-    counted = f"{unmet:,d} of {name}'s {len(first):,d} first results {where}{cause}"
+    where = (
+        "have ids that the collection lacks" if files.documents is not None else "have ids that are in no other file"
+    )
+    counted = f"{unmet:,d} of {len(first):,d} first results of {name} {where}{cause}"
     mend = "Give the whole file of documents, or the one"
     if "cut short" not in cause:
         mend = "Write the ids of the run as the collection has them, or give the collection"
@@ -308,14 +310,14 @@ def _lacking(files: Files) -> Iterable[RunFault]:
             usual = int(ends["count"].quantile(0.5, "lower") or 0)
             yield RunFault(
                 "short-lists", name, "doubt", frozenset(),
-                f"{name} returns {usual:,d} results per topic, {other} more; the measure counts {files.depth}.",
-                "Retrieve as many results with both.",
+                f"{name} returns {usual:,d} results per topic, {other} returns more; the measure counts {files.depth}.",
+                "Retrieve as many results with both systems.",
             )  # fmt: skip
         elif len(ends) > max(_FEW, _SOME * len(judged)):
             yield RunFault(
                 "cut-lists", name, "doubt", frozenset(ends["topic_id"]),
-                f"{name} returns fewer than {files.depth} results for {len(ends):,d} of {len(judged):,d} topics, "
-                f"{other} more.",
+                f"{name} returns fewer than {files.depth} results for {len(ends):,d} of {len(judged):,d} topics; "
+                f"{other} returns more there.",
                 f"Find out why these lists of {name} are short.",
                 exception=f"without the {len(ends):,d} topics where {name} returns too few",
             )  # fmt: skip
@@ -348,7 +350,7 @@ def _alike(files: Files) -> Iterable[RunFault]:
     if not differing:
         ways = [_by_score(files, name) for name in files.pair]
         unlike = sum(ways[0].get(topic) != ways[1].get(topic) for topic in shared)
-        ties = f"; only in how ties are broken do {unlike:,d} topics differ"
+        ties = "; they differ in how ties are broken"
         yield RunFault(
             "identical-runs", "", "fault", frozenset(),
             f"{one} and {other} return identical results for all {len(shared):,d} topics{ties if unlike else ''}. Was "
@@ -418,7 +420,7 @@ def _copies(files: Files) -> Iterable[RunFault]:
         yield RunFault(
             "copied-topics", "", "topics", frozenset(copies),
             f"{len(copies):,d} of {len(judged):,d} topics repeat another one{how}.",
-            "Keep one topic for each text.",
+            "Topics that repeat no other.",
         )  # fmt: skip
 
 
