@@ -66,7 +66,7 @@ def test_run_again_from_its_own_file_the_bytes_are_the_same(
 ) -> None:
     out = tmp_path / "out"
     assert called(*words(files, "--docs", files["docs"], "--out", str(out))) == 0
-    names = ("report.html", "summary.json", "card.md", "check.yaml", "manifest.json", "figures/forest.svg")
+    names = ("report.html", "summary.json", "card.md", "check.yaml", "manifest.json")
     before = {name: (out / name).read_bytes() for name in names}
     assert (out / "collection" / "report.html").is_file()
     assert "../data/good.run" in before["check.yaml"].decode()
@@ -79,7 +79,7 @@ def test_run_again_from_its_own_file_the_bytes_are_the_same(
     assert called("check", str(out / "check.yaml")) == 0
     # The page names the files as they were given, which is now as seen from the file.
     once = {name: (out / name).read_bytes() for name in names}
-    for name in ("summary.json", "card.md", "check.yaml", "figures/forest.svg"):
+    for name in ("summary.json", "card.md", "check.yaml"):
         assert once[name] == before[name]
     assert called("check", str(out / "check.yaml")) == 0
     assert {name: (out / name).read_bytes() for name in names} == once
@@ -119,16 +119,6 @@ def test_what_the_command_prints_and_how_it_ends(files: dict[str, str], capsys: 
     assert "--test: nothing to check" in capsys.readouterr().err
     assert called("check", "--run", files["good"]) == 2
     assert "runs need judgments" in capsys.readouterr().err
-
-
-def test_a_plan_runs_nothing_and_names_what_is_lacking(
-    files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert called(*words(files, "--dry-run", "--out", str(tmp_path / "out"))) == 0
-    told = capsys.readouterr().out
-    assert "6 of 9 questions can be answered" in told
-    assert "give --test and --train" in told
-    assert not (tmp_path / "out").exists()
 
 
 def test_data_without_runs_are_checked_without_a_claim(files: dict[str, str]) -> None:

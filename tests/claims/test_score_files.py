@@ -139,7 +139,8 @@ def test_a_main_score_that_is_no_measure_of_its_file_does_not_count(tmp_path: Pa
     assert found.headline is not None and found.headline.topics == 7
     assert found.headline.value == pytest.approx(expected.base.value, abs=0.01)  # type: ignore[union-attr]
     assert "m0 on 1 task (Task2) is no measure of its file (m0/rev/Task2.json)" in found.conclusion.reason
-    assert found.conclusion.repairs == ("without 1 task (Task2)",)
+    repair = found.answer("files").repair
+    assert repair is not None and (repair.what, repair.topics) == ("without 1 task (Task2)", {"Task2"})
     board = truerank.leaderboard(place)
     assert board.verdicts[-1].word == "NOT COMPARABLE" and "BOARD13" in {one.rule.code for one in board.findings}
     for task in TASKS[:4]:
