@@ -80,13 +80,13 @@ def _answered(result: Check) -> list[str]:
     head, said = [f"{result.asked}  {conclusion.word}"], conclusion.reason
     for text in (conclusion.found, conclusion.figure):
         head += textwrap.wrap(text, _WIDTH)
-    end = textwrap.wrap(conclusion.decision, _WIDTH)
+    decision, end = textwrap.wrap(conclusion.decision, _WIDTH), list[str]()
     if conclusion.settles:
         end += textwrap.wrap(f"To settle: {' '.join(map(flags, conclusion.settles[:2]))}", _WIDTH)
     marks = "○" if conclusion.rows else "" if conclusion.word == "FILES AT FAULT" else "●○?"
     shown = [f"{mark} {text}" for mark, text in checks_of(result) if mark in marks]
     end += _left_open(result)
-    room = _MOST_LINES - len(head) - len(end)
+    room = _MOST_LINES - len(head) - len(decision) - len(end)
     if conclusion.rows:
         rows = conclusion.rows[-room + 1 :] if len(conclusion.rows) >= room else conclusion.rows
         if len(rows) < len(conclusion.rows):
@@ -97,9 +97,17 @@ def _answered(result: Check) -> list[str]:
             wrapped = textwrap.wrap(line, _WIDTH, subsequent_indent="  ")
             told = line.partition(": ")[2].removesuffix("; repaired") in said
             beside += wrapped if not told and len(table) + len(beside) + len(wrapped) <= room else []
-        return [*head, *([""] if len(table) + len(beside) < room else []), *table, *beside, *end]
-    noted = [textwrap.wrap(text, _WIDTH, subsequent_indent="  ") for text in shown]
-    return [*head, *(line for lines in noted for line in lines)][: _MOST_LINES - len(end)] + end
+    else:
+        table = []
+        noted = [textwrap.wrap(text, _WIDTH, subsequent_indent="  ") for text in shown]
+        beside = [line for lines in noted for line in lines][: max(0, room)]
+    room -= len(table) + len(beside)
+    # What was left out or has to be said in any case, as far as there is room.
+    for text in conclusion.means:
+        wrapped = textwrap.wrap(text, _WIDTH)
+        if len(wrapped) <= room:
+            decision, room = [*decision, *wrapped], room - len(wrapped)
+    return [*head, *([""] if table and room > 0 else []), *table, *beside, *decision, *end]
 
 
 def _row_lines(result: Check, rows: Sequence[ClaimRow]) -> list[str]:
