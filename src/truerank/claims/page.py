@@ -15,7 +15,7 @@ from truerank.claims.questions import flags, question
 from truerank.claims.register import spoken
 from truerank.claims.results import Check, ClaimAnswer, ClaimRow
 from truerank.claims.steps import AUDITS
-from truerank.core.page import AnswerLine, AnswerList, Contrast, ContrastRow, Front, Prose
+from truerank.core.page import AnswerLine, AnswerList, ContrastRow, ContrastTable, Front, Prose
 from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, gallery_notes, place_note, reports, summarises, writes
 from truerank.core.rules import Finding
@@ -250,12 +250,12 @@ def front_of(result: Check) -> Front:
     )
 
 
-def _contrast(result: Check, rows: Sequence[ClaimRow], caption: str, measure: str = "", key: str = "") -> Contrast:
+def _contrast(result: Check, rows: Sequence[ClaimRow], caption: str, measure: str = "", key: str = "") -> ContrastTable:
     """A table of differences between the two systems."""
     claim = result.claim
     names = () if claim is None else tuple(result.names.get(one, one) for one in (claim.system, claim.baseline))
     shown = tuple(_contrast_row(row) for row in rows if row.estimate.value is not None)
-    return Contrast(caption, measure, (names[0], names[1]), "" if claim is None else _level_of(claim), shown, key)
+    return ContrastTable(caption, measure, (names[0], names[1]), "" if claim is None else _level_of(claim), shown, key)
 
 
 def _contrast_row(row: ClaimRow) -> ContrastRow:
