@@ -227,8 +227,8 @@ def test_a_golden_set_alone_is_audited(tmp_path: Path, monkeypatch: pytest.Monke
     shown = " ".join(repr(found).split())
     assert "17 questions show a difference only if at least 6 of them change" in shown
     assert "from 0.353 on. One list for all questions scores 0." in shown
-    assert "questions that repeat the text of an earlier one (TOPC05, 1 of 17 questions" in shown
-    assert ("labels of documents that do not exist (QREL02, 3 of 17" in shown) == (form in ("with documents", "folder"))
+    assert "uestions that repeat the text of an earlier one (TOPC05): 1 of 17 questions" in shown
+    assert ("abels of documents that do not exist (QREL02): 3 of 17" in shown) == (form in ("with documents", "folder"))
     audited = truerank.collection.audit(paths=given)
     assert {"repeated-text", "topic-copy"} & {one.kind.name for one in audited.findings} or "TOPC05" in repr(audited)
     with pytest.raises(InputError, match="no file says what a system retrieved"):

@@ -230,7 +230,7 @@ def _allowed_for(
     facts, found = dict(answer.facts), exceptions[0][0][0] if exceptions else answer.found
     if touched:
         topics = frozenset(topic for fault in touched for topic in fault.topics)
-        remarks += [f"{one.run or 'Topics'}: {and_more(sorted(one.topics, key=natural), 5)}." for one in touched]
+        remarks += [f"Left out: {and_more(sorted(one.topics, key=natural), 5)}." for one in touched]
         kinds = list(dict.fromkeys(_WITHOUT[fault.kind] for fault in touched))
         found = touched[0].reason
         which = ("that repeat another one", "copies") if touched[0].kind == "copied-topics" else ("at fault", kinds[0])

@@ -77,7 +77,7 @@ def _summary(result: Check) -> Summary:
 def _answered(result: Check) -> list[str]:
     """The answer in at most twelve lines: what was found, before and after, what it means, and what settles it."""
     conclusion = result.conclusion
-    head, said = [f"{result.asked}  {conclusion.word}"], conclusion.reason
+    head, said = [f"{result.asked}  {conclusion.word}"], f"{conclusion.sentence} {conclusion.decision}"
     for text in (conclusion.found, conclusion.figure):
         head += textwrap.wrap(text, _WIDTH)
     decision, end = textwrap.wrap(conclusion.decision, _WIDTH), list[str]()
@@ -104,8 +104,8 @@ def _answered(result: Check) -> list[str]:
     room -= len(table) + len(beside)
     # What was left out or has to be said in any case, as far as there is room.
     for text in conclusion.means:
-        wrapped = textwrap.wrap(text, _WIDTH)
-        if len(wrapped) <= room:
+        wrapped, after = textwrap.wrap(text, _WIDTH), text.partition(": ")[2].rstrip(".")
+        if len(wrapped) <= room and not (after and after in " ".join(beside)):
             decision, room = [*decision, *wrapped], room - len(wrapped)
     return [*head, *([""] if table and room > 0 else []), *table, *beside, *decision, *end]
 
