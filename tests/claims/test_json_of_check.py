@@ -8,20 +8,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import polars as pl
 import pytest
 from test_what_a_check_says import of_runs, scores, table
 
 import truerank
 from truerank.claims.results import Check
+from truerank.cli import main
 from truerank.core.verdict import LEVELS
 
 NUMBER: Final = (int, float)
 ALWAYS: Final[Mapping[str, Any]] = {
-    "version": str, "command": str, "verdict": str, "sentence": str, "verdicts": list, "findings": list,
-    "facts": dict, "decided_by": str, "not_checked": list,
+    "verdict": str, "sentence": str, "verdicts": list, "findings": list, "facts": dict, "decided_by": str,
+    "not_checked": list,
 }  # fmt: skip
 VERDICT: Final = {"subject": str, "word": str, "level": str, "sentence": str}
-FINDING: Final = {"code": str, "title": str, "severity": str, "count": (int, type(None)), "of": (int, type(None))}
+FINDING: Final = {"code": str, "title": str, "severity": str, "count": int, "of": (int, type(None))}
 FIGURES: Final = {"value": NUMBER, "low": NUMBER, "high": NUMBER, "topics": int, "scores": list}
 CLAIM: Final[Mapping[str, Any]] = {
     "system": str, "baseline": str, "measure": str, **FIGURES, "comparisons": int, "given": dict,
@@ -40,7 +42,7 @@ def contract(result: Check) -> dict[str, Any]:
     """The JSON of a check, which keeps the contract."""
     found: dict[str, Any] = json.loads(json.dumps(result.json()))
     fits(found, ALWAYS)
-    assert (found["command"], found["verdict"]) == ("check", result.conclusion.word)
+    assert found["verdict"] == result.conclusion.word
     assert "," not in found["verdict"] and found["sentence"] == result.sentence()
     (verdict,) = found["verdicts"]
     fits(verdict, VERDICT, alone=True)
@@ -51,7 +53,7 @@ def contract(result: Check) -> dict[str, Any]:
         assert (
             CODE.fullmatch(finding["code"]) and finding["title"] and finding["severity"] in ("fault", "doubt", "note")
         )
-        assert (finding["count"] is None) == (finding["of"] is None)
+        assert finding["of"] is None or 0 < finding["count"] <= finding["of"]
     assert all(CODE.fullmatch(code) for code in (*found["not_checked"], *filter(None, [found["decided_by"]])))
     if found["claim"] is not None:
         fits(found["claim"], CLAIM)
@@ -97,8 +99,13 @@ def test_without_a_claim_the_keys_stay() -> None:
     assert faulty["findings"][0]["severity"] == "fault"
 
 
-def test_what_is_written_is_what_is_said(tmp_path: Path) -> None:
-    result = truerank.check(scores(*[0.2, 0.1] * 20), out=tmp_path)
-    written = json.loads((tmp_path / "summary.json").read_text())
-    assert written == json.loads(json.dumps(result.json()))
-    assert contract(result)["claim"]["measure"] == "score"
+def test_what_is_printed_and_written_is_what_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pl.DataFrame(scores(*[0.2, 0.1] * 20)).write_csv(tmp_path / "scores.csv")
+    with pytest.raises(SystemExit):
+        main(["check", str(tmp_path / "scores.csv"), "--json", "--out", str(tmp_path / "out")])
+    printed = json.loads(capsys.readouterr().out)
+    written = json.loads((tmp_path / "out/summary.json").read_text())
+    assert printed == written and (printed["version"], printed["command"]) == (truerank.__version__, "check")
+    found = contract(truerank.check(tmp_path / "scores.csv"))
+    assert {key: printed[key] for key in (*ALWAYS, "claim")} == {key: found[key] for key in (*ALWAYS, "claim")}
+    assert printed["claim"]["measure"] == "score"
