@@ -27,7 +27,7 @@ Lists = dict[str, list[str]]
 Generator = np.random.Generator
 SHARES = (0.01, 0.05, 0.1, 0.25, 0.5)
 DEPTH = 500
-LETTERS = {"HOLDS": "H", "HOLDS EXCEPT": "h", "HOLDS, SMALLER THAN CLAIMED": "h", "FILES AT FAULT": "F"}
+LETTERS = {"HOLDS": "H", "HOLDS EXCEPT": "h", "HOLDS SMALLER": "h", "FILES AT FAULT": "F"}
 
 
 class Part(NamedTuple):

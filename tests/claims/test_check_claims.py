@@ -17,21 +17,28 @@ import pytest
 import scipy.stats
 
 import truerank
-from truerank.audits.pool.inputs import SimulationOptions
-from truerank.audits.pool.simulation import simulate
-from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair, change_by, chosen_claim, repaired_effect
+from truerank.claims.claim import (
+    Claim,
+    ClaimEstimate,
+    Effect,
+    Repair,
+    change_by,
+    chosen_claim,
+    repaired_effect,
+    signed,
+)
 from truerank.claims.conclusion import concluded
 from truerank.claims.data_questions import leakage_answer, without_leaked
 from truerank.claims.inquiry import Inquiry
 from truerank.claims.options import ClaimSources
-from truerank.claims.pools import _without_team, trial_qrels
+from truerank.claims.page import checks_of
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.scoring_questions import chance_answer
 from truerank.claims.steps import AuditSteps
 from truerank.claims.unjudged import judged_results, unjudged_bounds
 from truerank.errors import OptionError
 from truerank.measures import evaluate
-from truerank.options import Resampling, Scoring, Workers
+from truerank.options import Resampling, Scoring
 from truerank.work.progress import Quiet
 
 Runs = Mapping[str, Mapping[str, Mapping[str, float]]]
@@ -103,7 +110,7 @@ def test_the_claim_is_that_of_the_named_runs_or_of_the_best() -> None:
     opposite = truerank.check(qrels=grades, run=runs, baseline="good", system="plain")
     told = opposite.answer("policies")
     assert (opposite.conclusion.word, told.word) == ("DOES NOT HOLD", "SAME SIGN")
-    assert "(by nDCG@10," in told.consequence.partition(";")[0]
+    assert told.consequence.startswith("By nDCG@10") and "good is ahead" in told.consequence.partition(";")[0]
     with pytest.raises(OptionError, match="is the baseline too"):
         truerank.check(qrels=grades, run=runs, baseline="good", system="good")
 
@@ -131,7 +138,8 @@ def test_a_claim_without_a_fault_holds_and_says_what_is_not_known() -> None:
     result = truerank.check(qrels=grades, run=runs, baseline="plain")
     assert result.conclusion.word == "HOLDS"
     assert result.conclusion.unknown == ("leakage", "collection", "versions", "models")
-    assert "Not asked: leakage" in result.conclusion.reason
+    assert result.conclusion.not_checked[0].startswith("training data")
+    assert "Not checked: training data" in result.conclusion.reason
     assert {effects(result)[name] for name in ("chance", "unjudged", "pools", "policies")} == {"stands"}
 
 
@@ -150,17 +158,20 @@ def test_a_lead_that_rests_on_leaked_topics_goes_with_them_and_any_other_stays()
     assert repaired.effect == "falls" and repaired.repair is not None
     conclusion = concluded(carried, change_by(carried, [repaired.repair], "", resampling), [repaired])
     assert conclusion.word in ("CANNOT TELL", "DOES NOT HOLD")
-    assert "without the 20 leaked topics" in conclusion.reason and carried.base.figures() in conclusion.reason
+    assert conclusion.found == "20 of 40 test topics match a training query."
+    change = f"{signed(carried.base.value or 0)} → {signed(repaired.estimates[0].value or 0)} nDCG@10"
+    assert conclusion.figure == f"On the other 20 the lead is gone: {change}."
     gone = Repair("without the 2 documents that are gone", documents=frozenset({"t1-d9", "t2-d9"}))
-    other = ClaimAnswer("versions", "CHANGED", "", "stands", "", repair=gone, facts={"moved": False})
+    facts, lost = {"moved": False}, "2 documents are gone."
+    other = ClaimAnswer("versions", "CHANGED", "", "stands", "", repair=gone, facts=facts, found=lost)
     every = change_by(carried, [repaired.repair, gone], "", resampling)
-    told = concluded(carried, every, [repaired, other]).reason
-    assert "repaired: without the 20 leaked topics; without the 2 documents that are gone." in told
-    told = concluded(carried, every, [repaired, other, other]).reason
-    assert "Of 3 repairs one changes it by more than chance explains: without the 20 leaked topics." in told
-    assert "that are gone" not in told
-    told = concluded(carried, every, [replace(repaired, facts={}), other, other]).reason
-    assert "No one of 3 repairs changes it by more than chance explains; together they do." in told
+    both = concluded(carried, every, [repaired, other])
+    assert (both.found, both.decided_by) == (conclusion.found, "leakage")
+    assert f"Repaired as well: {lost}" in both.means
+    # Where no repair by itself changes the answer, none is named.
+    together = concluded(carried, every, [replace(repaired, facts={}), other, other])
+    assert (together.found, together.decided_by) == ("", "chance")
+    assert together.figure.startswith("After all repairs, the lead is gone: ")
     even = claim(*collection(topics=40, lead=1.5))
     assert without_leaked(even, listed, leaked, frozenset(), resampling).effect == "stands"
     clean = ClaimAnswer("leakage", "CLEAN", "", "unknown", "")
@@ -198,8 +209,10 @@ def test_a_lead_that_leaked_topics_made_larger_is_smaller_than_claimed() -> None
     assert answer.effect == "smaller" and answer.repair is not None
     change = change_by(inflated, [answer.repair], "", Resampling(resamples=200))
     conclusion = concluded(inflated, change, [answer])
-    assert conclusion.word == "HOLDS, SMALLER THAN CLAIMED"
-    assert answer.estimates[0].figures() in conclusion.reason and inflated.base.figures() in conclusion.reason
+    assert conclusion.word == "HOLDS SMALLER"
+    assert conclusion.found == "15 of 60 test topics match a training query."
+    change = f"{signed(inflated.base.value or 0)} → {signed(answer.estimates[0].value or 0)}"
+    assert f"On the other 45 the lead shrinks but stays: {change}" in conclusion.figure
 
 
 def test_judgments_of_documents_that_do_not_exist_carry_no_claim() -> None:
@@ -213,7 +226,9 @@ def test_judgments_of_documents_that_do_not_exist_carry_no_claim() -> None:
     assert result.answer("collection").word == "FAULTY"
     assert result.base is not None and result.base.effect == "stands"
     assert (effects(result)["collection"], result.conclusion.word) == ("falls", "CANNOT TELL")
-    assert result.repaired is not None and "72 documents that the collection lacks" in result.conclusion.reason
+    assert result.repaired is not None and "72 of 168 relevant documents do not exist" in result.conclusion.found
+    repair = result.answer("collection").repair
+    assert repair is not None and "72 documents that the collection lacks" in repair.what
 
 
 def test_unjudged_documents_and_missing_topics_leave_a_claim_open() -> None:
@@ -237,8 +252,9 @@ def test_unjudged_documents_and_missing_topics_leave_a_claim_open() -> None:
     left = claim({t: g for t, g in grades.items() if t not in gone}, skipped).base
     assert result.repaired is None and result.answer("files").estimates[0].value == pytest.approx(left.value)
     assert result.conclusion.word == "HOLDS EXCEPT"
-    assert "except without the 10 topics that plain lacks" in result.conclusion.reason
-    assert f"plain lacks the difference is {left.figures()}" in result.conclusion.reason
+    assert result.conclusion.found.startswith("plain gave no answer to 10 of 30 topics")
+    change = f"{signed(result.base.value or 0)} → {signed(left.value or 0)}"
+    assert result.conclusion.figure.startswith("Without these 10 topics, ") and change in result.conclusion.figure
 
 
 def test_missing_answers_count_0_unless_they_were_not_asked() -> None:
@@ -251,7 +267,9 @@ def test_missing_answers_count_0_unless_they_were_not_asked() -> None:
     result = truerank.check(qrels=grades, run=without, system="good", baseline="plain", comparisons=1)
     assert result.base is not None and result.base.effect != "stands"
     assert (effects(result)["files"], result.conclusion.word) == ("falls", "DOES NOT HOLD")
-    assert "Without the 10 topics that good lacks the difference is +" in result.conclusion.reason
+    assert "good gave no answer to 10 of 30 topics; they count 0." in result.conclusion.reason
+    change = f"{signed(result.base.value or 0)} → {signed(result.answer('files').estimates[0].value or 0)}"
+    assert f"Without the 10 topics that good did not answer, a lead appears: {change}" in result.conclusion.reason
     skip, third = Scoring(missing="skip"), whole.evaluation.topics[::3]
     thinned = {**runs, "good": {topic: held for topic, held in runs["good"].items() if topic not in third}}
     result = truerank.check(qrels=grades, run=thinned, system="good", baseline="plain", scoring=skip)
@@ -261,7 +279,7 @@ def test_missing_answers_count_0_unless_they_were_not_asked() -> None:
     worst = {whole.evaluation.topics[at] for at in np.argsort(mean)[:8]}
     picked = {**runs, "good": {topic: held for topic, held in runs["good"].items() if topic not in worst}}
     result = truerank.check(qrels=grades, run=picked, system="good", baseline="plain", scoring=skip)
-    assert "that good lacks topics that are harder than others" in result.conclusion.reason
+    assert "These are harder than others: plain does worse on them" in result.conclusion.reason
     assert result.conclusion.word in ("HOLDS EXCEPT", "CANNOT TELL")
 
 
@@ -277,7 +295,8 @@ def test_other_conventions_of_the_claims_measure_are_named() -> None:
     assert len(set(ways.values())) == 2
     # Named are the ways of breaking ties that turn it, and no other condition.
     assert answer.effect == "not shown"
-    assert answer.exception == f"by nDCG@10 with {' or '.join(f'ties broken by {n}' for n, t in ways.items() if t)}"
+    named = f"By nDCG@10 with {' or '.join(f'ties broken by {n}' for n, t in ways.items() if t)}"
+    assert answer.exception[0].startswith(f"{named} chance can explain the lead")
 
 
 def test_judgments_of_relevant_documents_only_tell_no_rate_and_change_nothing() -> None:
@@ -287,7 +306,10 @@ def test_judgments_of_relevant_documents_only_tell_no_rate_and_change_nothing() 
     answers = [result.answer(name) for name in ("unjudged", "pools")]
     assert [one.word for one in answers] == ["CANNOT TELL", "NOT POOLED"]
     assert {(one.effect, one.plausible) for one in answers} == {("stands", False)}
-    assert "would have to be relevant in" in answers[0].possible
+    assert "The judgments name relevant documents only" in answers[0].found
+    assert (
+        "plain draws level if " in answers[0].possible and "of its open documents are relevant" in answers[0].possible
+    )
 
 
 def test_a_model_that_prefers_the_other_run_is_an_exception() -> None:
@@ -297,7 +319,9 @@ def test_a_model_that_prefers_the_other_run_is_an_exception() -> None:
     result = truerank.check(qrels=grades, run=runs, baseline="plain", model_judgments={"judge": model}, resamples=50)
     assert effects(result)["models"] in ("falls", "not shown")
     assert result.conclusion.word == "HOLDS EXCEPT"
-    assert "by the judgments of judge" in result.conclusion.reason
+    (row,) = result.answer("models").estimates
+    change = f"{signed(result.claim.base.value or 0)} → {row.figures()}"  # type: ignore[union-attr]
+    assert f"By judge's judgments: {change}" in result.conclusion.found
 
 
 @pytest.mark.slow
@@ -339,47 +363,8 @@ def test_versions_that_bm25_cannot_compare_leave_the_other_answers() -> None:
     answer = result.answer("versions")
     assert (answer.word, answer.effect) == ("UNKNOWN", "unknown")
     assert answer.evidence.startswith("BM25 cannot compare the versions: the ranker does not distinguish judged doc")
-    assert "new versions of the documents" in result.conclusion.reason
-
-
-def test_the_judging_is_simulated_without_the_team_of_either_run() -> None:
-    grades, runs = collection(topics=6, lead=2.0)
-    draw = random.Random(9)
-    topics = {topic: " ".join(draw.sample(WORDS, 3)) for topic in grades}
-    docs = {key: " ".join(draw.choices(WORDS, k=12)) + f" {key}" for held in grades.values() for key in held}
-    given = {"qrels": grades, "run": runs, "test": topics, "docs": docs, "baseline": "plain"}
-    plain, tried = (truerank.check(**given, trials=trials).answer("pools") for trials in (0, 2))  # type: ignore[arg-type]
-    assert (plain.folder, tried.folder) == ("", "pools")
-    assert {name: len(found) for name, found in tried.facts["trials"].items()} == {
-        "all teams": 2,
-        "good": 2,
-        "plain": 2,
-    }
-    for row, (name, found) in zip(tried.estimates[-3:], tried.facts["trials"].items(), strict=True):
-        values = [value for value, *_ in found]
-        assert name in row.label and (row.low, row.high) == (min(values), max(values))
-    assert "In 2 simulated judgings the difference is" in tried.consequence
-    # Every document of the pools is judged, and each topic as often as the judgments have it.
-    options = SimulationOptions(trials=1, stopping=(), unlike="none", length=16)
-    found = simulate(runs, grades, topics, docs, official=grades, options=options, processes=Workers(workers=1))  # type: ignore[arg-type]
-    judging = next(one for one in found.judgings if one.trial and one.left_out == "good")
-    qrels = trial_qrels(found, judging)
-    known = {(topic, key): grade for topic, held in grades.items() for key, grade in held.items()}
-    assert all(known.get((topic, key), 0) == grade for topic, key, grade in qrels.iter_rows())
-    assert qrels["topic_id"].value_counts()["count"].to_list() == [16] * 6
-
-
-@pytest.mark.parametrize(
-    ("seen", "effect"),
-    [({"stands"}, "stands"), ({"stands", "not shown"}, "not shown"), ({"stands", "falls"}, "falls")],
-)
-def test_what_trials_without_a_team_do_to_a_claim(seen: set[Effect], effect: Effect) -> None:
-    shown = claim(*collection(lead=1.5))
-    assert shown.base.effect == "stands"
-    assert _without_team(shown, "good", seen) == effect
-    assert _without_team(shown, "plain", seen) == "stands"
-    open_one = claim(*collection(lead=0.0))
-    assert _without_team(open_one, "plain", seen) == ("appears" if "stands" in seen else open_one.base.effect)
+    assert "versions" in result.conclusion.unknown
+    assert any(mark == "?" and "BM25 cannot compare the versions" in text for mark, text in checks_of(result))
 
 
 @pytest.mark.parametrize(
@@ -462,12 +447,12 @@ def test_the_best_of_many_that_were_tried_is_no_finding_by_itself(tmp_path: Path
     for given in (tried, str(folder)):
         found = truerank.check(qrels=grades, run=pair, baseline=other, tried=given, out=tmp_path / type(given).__name__)
         answer = found.answer("choice")
-        assert "choice" in {path.stem for path in (tmp_path / type(given).__name__ / "figures").glob("*.svg")}
         assert (answer.word, answer.effect) == ("THE CHOICE EXPLAINS IT", "not shown")
         assert (answer.facts["tried"], answer.facts["place"]) == (39, 1)
         assert abs(answer.facts["cross_fitted"]) < answer.facts["lead"]
         assert found.conclusion.word == "HOLDS EXCEPT"
-        assert "among 39 configurations" in found.conclusion.reason
+        assert f"{best} is the best of 39 settings" in found.conclusion.found
+        assert answer.estimates[0].figures() in found.conclusion.figure
     (tmp_path / "empty").mkdir()
     with pytest.raises(OptionError, match="no file in"):
         truerank.check(qrels=grades, run=pair, tried=str(tmp_path / "empty"))
@@ -503,7 +488,9 @@ def test_repetitions_of_both_systems_say_what_running_again_may_change(tmp_path:
     )  # fmt: skip
     answer = loud.answer("repeats")
     assert answer.effect == "not shown" and loud.conclusion.word == "HOLDS EXCEPT"
-    assert "run again" in loud.conclusion.reason and "with 3 repetitions" in answer.settles
+    assert loud.conclusion.found.startswith("From run to run ") and "3 runs on 40 topics" in answer.settles
+    assert loud.base is not None
+    assert f"{signed(loud.base.value or 0)} → {signed(answer.estimates[0].value or 0)}" in loud.conclusion.figure
     for wrong, what in (
         ("good", "names no system"),
         (f"good={tmp_path}/x.*", "0 files"),
@@ -528,15 +515,14 @@ def test_a_run_that_is_the_best_of_its_repetitions_is_smaller_than_claimed() -> 
 
     base, usual, lucky = ranked(0.0), {f"a{n}": ranked(1.2) for n in range(4)}, ranked(2.5)
     word, answer = said(lucky, **usual)
-    assert (word, answer.effect) == ("HOLDS, SMALLER THAN CLAIMED", "smaller")
-    assert "a is above the mean of its 4 other repetitions" in answer.remark
+    assert (word, answer.effect) == ("HOLDS SMALLER", "smaller")
+    assert "This run of a is its luckiest of 5" in answer.remark
     assert said(ranked(1.2), **usual)[0] == "HOLDS"
     # One that is among them, and no better than chance explains of the best of them.
     assert said(usual["a0"], **usual)[0] == "HOLDS"
     copies = said(usual["a0"], one=usual["a1"], two=usual["a1"])
-    assert (copies[1].word, copies[1].effect) == ("UNKNOWN", "unknown") and "1 has the scores of another" in copies[
-        1
-    ].remark
+    assert (copies[1].word, copies[1].effect) == ("UNKNOWN", "unknown")
+    assert "1 of 2 runs of a repeats the scores of another one" in copies[1].remark
     assert copies[0] == "HOLDS"
     # Half of a file, and one of another system.
     half = {topic: usual["a1"][topic] for topic in list(topics)[:20]}
@@ -549,10 +535,10 @@ def test_a_run_that_is_the_best_of_its_repetitions_is_smaller_than_claimed() -> 
     cut = {name: {t: dict(sorted(own.items(), key=lambda one: -one[1])[:10]) for t, own in run.items()}
            for name, run in {**close, "else": ranked(-1.0)}.items()}  # fmt: skip
     others = said(lucky, **cut)[1].remark
-    assert "else shares at most" in others and "c1 shares" not in others
+    assert "else looks like a run of another system" in others and "c1 looks" not in others
     foreign = {n: {t: {f"x{d}": v for d, v in own.items()} for t, own in run.items()} for n, run in close.items()}
     answer = said(usual["a0"], **foreign)[1]
-    assert answer.effect == "unknown" and "its repetitions look like runs of another system" in answer.remark
+    assert answer.effect == "unknown" and "a's repetitions look like runs of another" in answer.remark
 
 
 def test_a_table_of_scores_with_repetitions_asks_for_their_noise(tmp_path: Path) -> None:
@@ -571,11 +557,10 @@ def test_lists_that_end_above_the_cutoff_are_compared_at_their_depth() -> None:
     short = {t: dict(sorted(own.items(), key=lambda one: -one[1])[:4]) for t, own in runs["plain"].items()}
     found = truerank.check(qrels=grades, run={"good": runs["good"], "plain": short}, baseline="plain", measure="R@10")
     answer = found.answer("files")
-    row = next(one for one in answer.estimates if one.label == "with both runs cut where the lists of plain end")
+    row = next(one for one in answer.estimates if one.label.endswith("cut to plain's results"))
     assert row.value is not None and found.base is not None and row.value < (found.base.value or 0)
-    assert (
-        f"With both runs cut where the lists of plain end the difference is {row.figures()}" in found.conclusion.brief
-    )
+    change = f"{signed(found.base.value or 0)} → {signed(row.value)}"
+    assert "ut to plain's results, " in found.conclusion.reason and change in found.conclusion.reason
 
 
 def test_a_lead_that_wrong_judgments_make_is_not_shown_by_the_second_ones() -> None:
@@ -612,10 +597,10 @@ def test_few_that_differ_are_no_lead_and_equal_differences_have_no_interval() ->
     for wins, word in ((4, "CANNOT TELL"), (5, "CANNOT TELL"), (6, "HOLDS")):
         found = truerank.check({**rows, "new": [0.6 if n < wins else 0.5 for n in range(100)]})
         assert found.conclusion.word == word, wins
-        assert (f"Only {wins} of 100 topics differ" in found.conclusion.reason) is (wins < 6)
+        assert (f"Only {wins} of 100 questions differ" in found.conclusion.reason) is (wins < 6)
     found = truerank.check({**rows, "new": [0.6] * 100})
     assert found.base is not None and (found.conclusion.word, found.base.low) == ("HOLDS", None)
-    assert "+0.100 score on 100 topics" in found.conclusion.reason
+    assert "0.600 against 0.500 on 100 questions (+0.100)" in found.conclusion.figure
 
 
 def test_large_losses_of_few_topics_forbid_a_plain_word() -> None:
@@ -626,7 +611,7 @@ def test_large_losses_of_few_topics_forbid_a_plain_word() -> None:
     found = truerank.check({**rows, "new": [0.25, *new[1:]]}).conclusion
     # A lead that as many losses as chance allows would not end keeps its word.
     assert truerank.check({**rows, "new": [0.5, *(one + 0.4 for one in new[1:])]}).conclusion.word == "HOLDS"
-    assert found.word == "HOLDS EXCEPT" and "large losses are more frequent than among these 20 topics" in found.reason
+    assert found.word == "HOLDS EXCEPT" and "new loses much on few of 20 questions" in found.found
 
 
 def test_blank_scores_are_told_at_both_ends() -> None:
@@ -640,7 +625,7 @@ def test_blank_scores_are_told_at_both_ends() -> None:
         "b": both[1],
     }
     found = truerank.check(rows, system="a", baseline="b").conclusion
-    assert found.word != "HOLDS" and "With 0 for missing scores the difference is" in found.reason
+    assert found.word != "HOLDS" and "a has no score for 15 of 60 questions" in found.reason
     left = [draw.sample(range(60), 6) for _ in "ab"]
     some = {
         name: [None if n in gone else min(1.0, x + lead) for n, x in enumerate(own)]
@@ -650,9 +635,12 @@ def test_blank_scores_are_told_at_both_ends() -> None:
     few = {"id": [*range(60)], "a": [x + 0.06 for x in both[0]], "b": [None, None, *both[0][2:]]}
     few["b"] = [x if n % 3 or x is None else x - 0.01 for n, x in enumerate(few["b"])]
     told = truerank.check(few, system="a", baseline="b").conclusion
-    assert "b has no score for 2 topics: left out" in told.reason
+    assert "b has no score for 2 of 60 questions" in told.reason
     assert truerank.check(few, system="a", baseline="b", scoring=Scoring(missing="skip")).conclusion.word == "HOLDS"
-    assert "with the worst and the best scores there" in truerank.check({"id": [*range(60)], **some}).conclusion.reason
+    assert (
+        "Whatever they are, the difference lies between "
+        in truerank.check({"id": [*range(60)], **some}).conclusion.reason
+    )
 
 
 def test_a_lead_that_missing_scores_make_is_none() -> None:
@@ -660,7 +648,8 @@ def test_a_lead_that_missing_scores_make_is_none() -> None:
     scores = {name: [min(1.0, lead + draw.random() / 2) for _ in range(40)] for name, lead in (("a", 0.5), ("b", 0.3))}
     blank = {"id": [*range(40)], "b": scores["b"], "a": [x if n % 3 else None for n, x in enumerate(scores["a"])]}
     found = truerank.check(blank, system="a", baseline="b").conclusion
-    assert found.word == "CANNOT TELL" and "Only without what is missing there is a lead" in found.reason
+    assert (found.word, found.found) == ("CANNOT TELL", "a has no score for 14 of 40 questions.")
+    assert found.figure.startswith("With 0 for missing scores, the lead is gone: +0.269 → ")
     assert truerank.check({**blank, "a": scores["a"]}, system="a", baseline="b").conclusion.word == "HOLDS"
 
 
@@ -669,7 +658,7 @@ def test_a_baseline_without_results_for_many_topics_forbids_a_plain_word(lost: i
     grades, runs = collection(topics=60, lead=1.0)
     part = {topic: held for at, (topic, held) in enumerate(runs["plain"].items()) if at >= lost}
     found = truerank.check(qrels=grades, run={"good": runs["good"], "plain": part}, system="good").conclusion
-    assert found.word == word and ("for which plain has no results" in found.reason) == (word != "HOLDS")
+    assert found.word == word and ("plain gave no answer to 12 of 60 topics" in found.found) == (word != "HOLDS")
 
 
 def test_who_never_scores_has_a_scale() -> None:
@@ -695,13 +684,13 @@ def test_what_only_people_know_is_a_key_of_the_settings(tmp_path: Path) -> None:
     pl.DataFrame({"id": [*range(40)], **scores}).write_csv(tmp_path / "scores.csv")
     found = truerank.check(tmp_path / "scores.csv", out=tmp_path / "out")
     assert found.conclusion.word == "HOLDS"
-    assert "What only you know" in (tmp_path / "out/report.html").read_text()
+    assert "what only you know" in (tmp_path / "out/report.html").read_text()
     settings = tmp_path / "check.yaml"
     settings.write_text("paths: [scores.csv]\ntuned_on_questions: yes\nbest_of_several: no\njudge_saw_names: yes\n")
     told = truerank.check(settings)
     assert told.conclusion.word == "HOLDS EXCEPT"
-    assert "questions of the test were seen while a system was made" in told.conclusion.reason
-    assert "the judge saw the names" in told.conclusion.reason and "best of several" not in told.conclusion.reason
+    assert "Questions of the test were seen while a system was made" in told.conclusion.reason
+    assert " saw the names of the systems" in told.conclusion.reason and "best of several" not in told.conclusion.reason
     settings.write_text("paths: [scores.csv]\ntuned_on_questions: perhaps\n")
     with pytest.raises(OptionError, match="tuned_on_questions"):
         truerank.check(settings)

@@ -27,8 +27,9 @@ def test_pairs_that_are_judged_twice_are_read_in_both_ways(tmp_path: Path) -> No
     path.write_text("\n".join([*once, *twice, *again]) + "\n")
     result = truerank.check(qrels=path, run=runs, system="good", baseline="plain", comparisons=1)
     assert result.conclusion.word == "HOLDS EXCEPT"
-    assert "with the lowest grade of the" in result.conclusion.reason
-    assert "with the highest grade" not in result.conclusion.reason
+    assert result.conclusion.found == "71 pairs have two different grades."
+    assert result.conclusion.figure.startswith("With the lowest grade of each, ")
+    assert "ith the highest grade" not in result.conclusion.reason
     assert "judged with several grades, such as" in result.conclusion.reason
 
 
@@ -43,4 +44,4 @@ def test_a_grade_outside_the_scale_that_carries_the_claim_is_named() -> None:
     result = checked(grades, runs, "good")
     assert result.base is not None and result.base.effect == "stands"
     assert result.conclusion.word == "HOLDS EXCEPT"
-    assert "grades are outside the scale" in result.conclusion.reason
+    assert result.conclusion.found.startswith("37 judgments have grades outside the scale")

@@ -66,7 +66,7 @@ def test_pairs_that_are_not_among_the_judgments_are_counted(extra: int, told: bo
     own = again(every, moody(0.1), 0.4)
     found, _ = answer({t: held | {f"x{d}": d % 2 for d in range(extra)} for t, held in own.items()})
     assert f" {extra * TOPICS:,d} of the " in f" {found.evidence}" and found.word == "CANNOT TELL"
-    assert ("not among the judgments" in found.remark) == told
+    assert ("have no first judgment" in found.remark) == told
 
 
 def test_second_grades_of_another_scale_are_divided_or_refused() -> None:
@@ -138,5 +138,5 @@ def test_an_interval_with_zero_and_with_the_first_difference_is_no_exception() -
     row = found.estimates[0]
     assert row.low is not None and row.low < 0
     assert (found.word, found.effect, word) == ("CANNOT TELL", "unknown", "HOLDS")
-    assert "of the 1,600 pairs, the DCG@10 difference" in found.consequence
-    assert "DCG@10 replaces nDCG@10" in found.consequence
+    assert f"By second judgments of 613 of 1,600 pairs: +0.380 → {row.figures()}" in found.consequence
+    assert "DCG@10, since nDCG@10 needs some topics that were judged again as a whole" in found.consequence

@@ -141,15 +141,15 @@ def test_pools_show_in_relevant_documents_alone_and_only_where_there_are_any() -
     qrels, runs = collection({"one": 1.5, "other": 1.5, "third": 1.2})
     whole = claim(relevant(qrels), runs)
     assert pool_trace(judged_results(whole)) is None
-    assert pools_answer(whole, {}).word == "NOT POOLED"
+    assert pools_answer(whole).word == "NOT POOLED"
     pool = claim(relevant(pooled(qrels, runs, ["one"], 20)), runs)
     trace = pool_trace(judged_results(pool))
     assert trace is not None and (trace.lacking, trace.pooled, trace.depth) == ("other", ("one",), 20)
-    answer = pools_answer(pool, {})
+    answer = pools_answer(pool)
     assert (pool.base.effect, answer.word, answer.plausible) == ("stands", "ONE RUN POOLED", True)
     # A better run stands at these rates, too; that nothing else was judged can still not be excluded.
     qrels_of_one, clear = collection({"one": 2.5, "other": 1.0, "third": 1.2})
-    far = pools_answer(claim(relevant(pooled(qrels_of_one, clear, ["one"], 20)), clear), {})
+    far = pools_answer(claim(relevant(pooled(qrels_of_one, clear, ["one"], 20)), clear))
     assert (far.word, far.plausible) == ("ONE RUN POOLED", False)
     assert far.possible.startswith("If only one's first 20 results were judged")
     # Judgments of what one run alone has among its first ten are gone; all others are there.
@@ -159,7 +159,7 @@ def test_pools_show_in_relevant_documents_alone_and_only_where_there_are_any() -
     lost = claim(relevant(qrels).join(gone, on=KEYS, how="anti"), runs)
     trace = pool_trace(judged_results(lost))
     assert trace is not None and (trace.lacking, trace.first) == ("other", 10)
-    assert pools_answer(lost, {}).plausible
+    assert pools_answer(lost).plausible
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -189,31 +189,27 @@ def test_the_pools_of_a_trace_are_those_of_the_runs_that_bring_most_each_time(se
         assert np.array_equal(one.rows, scope & np.array(beyond))
 
 
-def test_a_run_that_was_not_pooled_is_corrected_by_what_leaving_out_costs() -> None:
+def test_a_run_that_was_not_pooled_beside_three_that_were_is_an_exception() -> None:
     qrels, runs = collection({"one": 1.5, "other": 1.5, "third": 1.5, "fourth": 1.5})
     asked = claim(pooled(qrels, runs, ["one", "third", "fourth"], 10), runs)
     truth = claim(qrels, runs).base.value
-    answer = pools_answer(asked, {})
-    assert (asked.base.effect, answer.word, answer.facts["teams"]) == ("stands", "UNEVEN", 3)
-    assert answer.effect in ("not shown", "falls")
-    assert answer.estimates[0].value == pytest.approx(truth, abs=0.05)
-    # The correction decides; two teams of one name are not three.
-    assert not unjudged_answer(asked).plausible
-    assert "teams" not in pools_answer(asked, dict.fromkeys(("one", "third"), "same")).facts
+    answer = unjudged_answer(asked)
+    assert (asked.base.effect, answer.word, answer.plausible) == ("stands", "JUDGED UNEVENLY", True)
+    assert answer.estimates[0].value == pytest.approx(truth, abs=0.05) and answer.estimates[0].effect != "stands"
 
 
 def test_a_run_of_which_judged_documents_alone_were_kept_is_compared_with_another_such_one() -> None:
     qrels, runs = collection({"one": 1.0, "other": 1.0})
     some = qrels.filter(pl.col("doc_id").hash(seed=1) % 3 == 0)
     kept = runs["one"].join(some, on=KEYS, how="semi")
-    answer = pools_answer(claim(some, {"one": kept, "other": runs["other"]}), {})
+    answer = pools_answer(claim(some, {"one": kept, "other": runs["other"]}))
     assert answer.word == "FILTERED" and answer.effect in ("not shown", "falls")
-    assert pools_answer(claim(some, runs), {}).word != "FILTERED"
+    assert pools_answer(claim(some, runs)).word != "FILTERED"
 
 
 def test_a_run_without_any_judged_document_gets_an_answer() -> None:
     qrels, runs = collection({"one": 1.5, "other": 1.0})
     wrong = runs["other"].with_columns(pl.lit("x-").add(pl.col("doc_id")).alias("doc_id"))
     asked = claim(qrels, {"one": runs["one"], "other": wrong})
-    answers = unjudged_answer(asked), pools_answer(asked, {})
+    answers = unjudged_answer(asked), pools_answer(asked)
     assert all(one.word != "UNKNOWN" for one in answers)

@@ -73,7 +73,7 @@ def test_a_model_whose_grades_are_at_fault_says_nothing_about_the_claim(fault: s
     answer = result.answer("models")
     assert (answer.word, answer.effect, result.conclusion.word) == ("NOT USABLE", "unknown", "HOLDS")
     assert "judge" in answer.evidence and fault in answer.evidence
-    assert "models" in result.conclusion.unknown and "judge says nothing about the claim" in result.conclusion.brief
+    assert "models" in result.conclusion.unknown and "judge says nothing about the claim" in result.conclusion.reason
 
 
 def test_a_model_at_fault_is_named_beside_one_that_agrees_with_people() -> None:
@@ -90,7 +90,7 @@ def test_grades_that_are_peoples_or_nearly_so_may_be_a_copy(rate: float, copied:
         for topic, own in collection()[0].items()
     }
     found = checked(m=grades)
-    assert ("not a copy" in found.conclusion.brief) == copied
+    assert ("not a copy" in found.conclusion.reason) == copied
 
 
 def test_a_model_without_a_pair_of_peoples_is_named_and_the_others_count() -> None:
@@ -99,7 +99,7 @@ def test_a_model_without_a_pair_of_peoples_is_named_and_the_others_count() -> No
     for found, word in ((alone, "NOT USABLE"), (beside, "")):
         answer = next(one for one in found.answers if one.question == "models")
         assert word in answer.word and found.conclusion.word == "HOLDS"
-        assert "pairs that m graded is among the judgments: of its 30 topics, 30 are" in found.conclusion.brief
+        assert "pairs that m graded is among the judgments: of its 30 topics, 30 are" in found.conclusion.reason
     assert "by the judgments of n" in repr([one.estimates for one in beside.answers])
 
 
@@ -130,7 +130,7 @@ def test_a_model_that_graded_few_topics_cannot_remove_a_difference_that_people_d
     some = {topic: held for topic, held in model(noisy).items() if topic < "104"}
     answer = checked(judge=some).answer("models")
     assert "on 4 of 30 topics" in answer.consequence
-    assert (answer.effect, answer.exception) == ("unknown", "")
+    assert (answer.effect, answer.exception) == ("unknown", ())
     assert answer.remark.startswith("judge cannot tell")
 
 
@@ -139,7 +139,7 @@ def test_errors_that_ignore_the_systems_are_neither_an_exception_nor_a_favour() 
     result = checked(judge=weak)
     answer = result.answer("models")
     assert answer.estimates[0].effect == "not shown"
-    assert (result.conclusion.word, answer.exception) == ("HOLDS", "")
+    assert (result.conclusion.word, answer.exception) == ("HOLDS", ())
     assert answer.facts["favours"]["judge"]["low"] < 0 < answer.facts["favours"]["judge"]["high"]
     assert "judge" in answer.possible and answer.possible in result.conclusion.possible
 
@@ -157,9 +157,11 @@ def test_a_model_that_favours_the_baseline_is_an_exception_although_it_agrees_wi
     biased = model(lambda t, d, g: 0.7 if d in first("plain", t) else noisy(t, d, g))
     result = checked(judge=biased)
     answer = result.answer("models")
-    assert result.conclusion.word == "HOLDS EXCEPT" and answer.exception == "by the judgments of judge"
+    assert result.conclusion.word == "HOLDS EXCEPT" and result.conclusion.found == " ".join(answer.exception)
+    assert answer.exception[0].startswith("By judge's judgments: ")
+    assert answer.estimates[0].figures() in answer.exception[0]
     assert answer.facts["favours"]["judge"]["high"] < 0
-    assert "judge favours plain over good" in answer.consequence
+    assert "judge favours plain: " in answer.consequence
 
 
 def test_grades_of_documents_that_people_did_not_judge_can_remove_the_difference() -> None:
@@ -169,7 +171,7 @@ def test_grades_of_documents_that_people_did_not_judge_can_remove_the_difference
     result = truerank.check(
         qrels=people, run=RUNS, system="good", baseline="plain", model_judgments={"judge": filled}, resamples=50
     )  # fmt: skip
-    assert result.answer("models").exception == "by the judgments of judge"
+    assert result.answer("models").exception[0].startswith("By judge's judgments: ")
 
 
 def graded(seed: int = 1) -> Grades:

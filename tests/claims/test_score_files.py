@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import truerank
+from truerank.claims.claim import signed
 
 TASKS = [f"Task{number}" for number in range(8)]
 Scores = Mapping[str, Mapping[str, float]]
@@ -138,7 +139,8 @@ def test_a_main_score_that_is_no_measure_of_its_file_does_not_count(tmp_path: Pa
     assert found.headline is not None and found.headline.topics == 7
     assert found.headline.value == pytest.approx(expected.base.value, abs=0.01)  # type: ignore[union-attr]
     assert "m0 on 1 task (Task2) is no measure of its file (m0/rev/Task2.json)" in found.conclusion.reason
-    assert found.conclusion.repairs == ("without 1 task (Task2)",)
+    repair = found.answer("files").repair
+    assert repair is not None and (repair.what, repair.topics) == ("without 1 task (Task2)", {"Task2"})
     board = truerank.leaderboard(place)
     assert board.verdicts[-1].word == "NOT COMPARABLE" and "BOARD13" in {one.rule.code for one in board.findings}
     for task in TASKS[:4]:
@@ -193,9 +195,9 @@ def test_two_systems_with_the_same_scores_are_called_so() -> None:
     table = {"id": list(range(100, 130)), "a": values, "b": values}
     found = truerank.check(table)
     assert found.conclusion.word == "CANNOT TELL"
-    assert "same score on all 30 topics" in found.conclusion.reason and "same score" in found.conclusion.brief
+    assert "score the same on every question" in found.conclusion.found and "0 on all 30 " in found.conclusion.figure
     table["b"] = [values[0] + 0.001, *values[1:]]
-    assert "same score on all" not in truerank.check(table).conclusion.reason
+    assert "score the same on every" not in truerank.check(table).conclusion.reason
 
 
 def test_results_of_mteb_are_of_tasks(tmp_path: Path) -> None:
@@ -203,7 +205,7 @@ def test_results_of_mteb_are_of_tasks(tmp_path: Path) -> None:
     found = truerank.check(place, out=tmp_path / "out")
     said = [found.conclusion.reason, repr(found), (tmp_path / "out/card.md").read_text()]
     said += [text for answer in found.answers for text in (answer.evidence, answer.consequence, answer.settles)]
-    assert "on 8 tasks" in said[0] and "Give more tasks" in " ".join(said)
+    assert "With 8 tasks, chance alone can explain" in said[0] and "8 tasks reveal a true difference" in " ".join(said)
     assert not any("topic" in text for text in said)
     single = folder(tmp_path / "one", {"m0": drawn()["m0"]})
     assert "on 8 tasks" in repr(truerank.check(single))
@@ -212,7 +214,7 @@ def test_results_of_mteb_are_of_tasks(tmp_path: Path) -> None:
     reason = "m0 has scores of 1 task, m1 of 1 task, and no task has both."
     assert truerank.check(tmp_path / "apart").conclusion.reason.startswith(reason)
     table = {"id": [*TASKS], "m0": [*drawn()["m0"].values()], "m1": [*drawn()["m1"].values()]}
-    assert "on 8 topics" in truerank.check(table).conclusion.reason
+    assert "8 questions" in truerank.check(table).conclusion.reason
 
 
 def test_tasks_of_zeros_among_good_scores_are_named(tmp_path: Path) -> None:
@@ -223,5 +225,7 @@ def test_tasks_of_zeros_among_good_scores_are_named(tmp_path: Path) -> None:
     scores["m0"] |= {task: score + random.Random(task).gauss(0, 0.01) for task, score in scores["m0"].items()}
     scores["m0"] |= {"Task3": 0.0, "Task9": 0.0}
     found = truerank.check(folder(tmp_path, scores), system="m1", baseline="m0")
-    assert "m0 has exactly 0 on 2 tasks (Task3, Task9)" in found.conclusion.reason
-    assert "Without 2 tasks (Task3, Task9) the difference is" in found.conclusion.reason
+    assert "m0 scores exactly 0 on 2 tasks (Task3, Task9)" in found.conclusion.reason
+    change = f"{signed(found.base.value or 0)} → {signed(found.answer('files').estimates[0].value or 0)}"
+    told = found.conclusion.reason.partition("Without 2 tasks (Task3, Task9), ")[2]
+    assert change in told.partition(". ")[0]

@@ -73,7 +73,8 @@ def test_documents_that_are_gone_leave_runs_of_both_indexes_alike(checked: Check
     assert found.base is not None and found.repaired is not None and truth.base is not None
     assert found.repaired.value == pytest.approx(truth.base.value)
     assert found.base.value != pytest.approx(truth.base.value, abs=0.01)
-    assert " ".join(found.conclusion.repairs).count(f"without the {len(gone)} documents") == 1
+    repairs = [one.repair.what for one in found.answers if one.repair is not None]
+    assert " ".join(repairs).count(f"without the {len(gone)} documents") == 1
     answer = found.answer("versions" if named else "collection")
     assert f"{len(gone)} documents" in answer.consequence and "another order" in answer.consequence
 
@@ -108,18 +109,19 @@ def test_documents_that_became_one_notice_are_lost_and_no_copies(
     now["D-0002"] = now["D-0003"]
     found = checked(grades, runs, queries, now, None)
     answer, named = found.answer("collection"), "of which only a notice is left"
-    assert (f"{lost} documents {named}" in found.conclusion.reason) == (named in answer.evidence) == bool(lost)
-    assert "1 copies of documents counted once" in found.conclusion.reason
+    assert (f"{lost} lost documents" in found.conclusion.reason) == (named in answer.evidence) == bool(lost)
+    assert answer.repair is not None and (f"{lost} documents {named}" in answer.repair.what) == bool(lost)
+    assert "1 copy" in found.conclusion.reason
 
 
 def test_documents_that_are_cut_short_are_a_fault_and_no_documents_that_are_gone(checked: Checked) -> None:
     grades, runs, queries, before = _data()
     found = checked(grades, runs, queries, dict([*before.items()][:100]), before)
     assert found.conclusion.word == "FILES AT FAULT"
-    assert "behind D-0100: the documents may be cut short" in found.conclusion.reason
+    assert "behind D-0100: " in found.conclusion.reason and "cut short" in found.conclusion.reason
     few = checked(grades, runs, queries, dict([*before.items()][:300]), before)
     assert few.conclusion.word != "FILES AT FAULT"
-    assert "behind D-0300: the documents may be cut short" in few.answer("versions").evidence
+    assert "behind D-0300: are the documents cut short?" in few.answer("versions").evidence
 
 
 @pytest.mark.parametrize("cause", ["other ids, such as 1 and D-0001", "another collection"])
@@ -140,8 +142,8 @@ def test_judged_documents_that_the_previous_version_lacks_are_told(checked: Chec
     new = {key for at, key in enumerate(docs) if at % 6 == 0}
     old = {key: text for key, text in docs.items() if key not in new}
     found = checked(grades, runs, queries, dict([*docs.items()][gone:]), old)
-    (told,) = (text for text in found.conclusion.possible if "The previous version lacks" in text)
-    assert f"documents of {len(new) - (gone > 0)} judgments" in told
+    (told,) = (text for text in found.conclusion.possible if "`previous` lacks" in text)
+    assert f"`previous` lacks {len(new) - (gone > 0)} judged documents" in told
     assert ("are they swapped?" in told) == swapped
 
 
@@ -153,7 +155,7 @@ def test_a_previous_version_that_is_cut_short_says_nothing_of_the_rest(
     found = checked(grades, runs, queries, docs, dict([*docs.items()][: int(kept * len(docs))]))
     answer = next(one for one in found.answers if one.question == "versions")
     assert answer.word == word
-    assert ("may be cut short" in found.conclusion.brief) == (kept < 0.9)
+    assert ("may be cut short" in found.conclusion.reason) == (kept < 0.9)
 
 
 def test_doubtful_documents_leave_the_sentence_open_and_a_change_says_whether_chance_explains_it(
@@ -172,8 +174,9 @@ def test_doubtful_documents_leave_the_sentence_open_and_a_change_says_whether_ch
     less = checked(grades, runs, queries, {key: text for key, text in before.items() if key not in gone}, before)
     change = less.answer("versions").consequence
     assert "on 22 topics" in less.conclusion.reason
-    assert "which chance can explain: without these 2 topics alone by" in change
-    assert "as many random documents change it by" in change
+    assert "Leaving out 2 random topics would change the difference by " in change
+    assert "leaving out these 2 topics alone changes it by " in change
+    assert "Leaving out 22 random documents would change the difference by " in change
 
 
 def test_documents_that_are_gone_leave_the_runs_where_nobody_judged_them(checked: Checked) -> None:

@@ -35,7 +35,10 @@ def test_the_sample_is_answered_by_words_and_letters() -> None:
     assert "No encoder was used" in leakage.evidence
     assert "pip install 'truerank[encoder]'" in leakage.evidence
     assert result.conclusion.word == "CANNOT TELL"
-    assert "No encoder was used" in summary(result).show()
+    # Most installations have no encoder: what was not looked at is in the answer itself.
+    assert result.conclusion.not_checked[0] == "texts alike in meaning alone (truerank[encoder])"
+    assert "Not checked: texts alike in meaning alone (truerank[encoder])" in summary(result).show()
+    assert result.json()["not_checked"] == [] and len(summary(result).show().splitlines()) <= 12
 
 
 @pytest.mark.usefixtures("no_encoder")

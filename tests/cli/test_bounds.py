@@ -32,7 +32,7 @@ def test_whole_numbers_have_bounds(group: type, name: str, value: float, fault: 
 
 @pytest.mark.parametrize("text", ["1.5", "0x3", "1_0", "٣", "1e0", "", " 1", "--1", "9" * 5000])
 def test_a_whole_number_is_decimal_digits(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for words in (["check", "--trials"], ["compare", "--resamples"]):
+    for words in (["check", "--comparisons"], ["compare", "--resamples"]):
         with pytest.raises(SystemExit) as ended:
             main([*words[:-1], f"{words[-1]}={text}"])
         said = capsys.readouterr().err

@@ -130,7 +130,7 @@ def test_ranks_that_are_all_the_same_order_nothing(tmp_path: Path, monkeypatch: 
     assert truerank.evaluate("qrels.txt", paths[1:], "RR", ranked).mean[:, 0].tolist() == [1.0, 0.5]
     rows = [f"q{n} Q0 {d}{n} 0 {score} x\n" for n in range(8) for d, score in (("x", 2), ("d", 1))]
     Path("second.run").write_text("".join(rows))
-    says = "All ranks of second are the same within 8 of 8 topics"
+    says = "second has one and the same rank for all results of 8 of 8 topics"
     plain = truerank.evaluate(paths=paths, measures="RR")
     assert plain.mean[:, 0].tolist() == [1.0, 0.5] and says not in repr(plain)
     options = ClaimOptions(measure="RR")
@@ -193,8 +193,8 @@ def test_runs_are_named_as_they_are_spelled(tmp_path: Path, monkeypatch: pytest.
     checked = truerank.check(["q.qrels", "dense.msmarco", "dense.trec"])
     reason = " ".join(checked.conclusion.reason.split())
     assert checked.conclusion.word == "FILES AT FAULT"
-    assert "dense" in reason and "dense.msmarco" in reason and "the same first 10 results" in reason
-    assert "30 topics have other results" in reason
+    assert reason.startswith("dense and dense.msmarco return identical results for all 30 topics")
+    assert "in how ties are broken do 30 topics differ" in reason
 
 
 GOLDEN = [(f"How long is the warranty of model {name}?", f"doc-{n}") for n, name in enumerate("abcdefghijklmnop")]
@@ -227,10 +227,8 @@ def test_a_golden_set_alone_is_audited(tmp_path: Path, monkeypatch: pytest.Monke
     shown = " ".join(repr(found).split())
     assert "17 questions show a difference only if at least 6 of them change" in shown
     assert "from 0.353 on. One list for all questions scores 0." in shown
-    assert "topics that repeat the text of an earlier one (TOPC05, 1 of 17 topics" in shown
-    assert ("judgments of documents that do not exist (QREL02, 3 of 17" in shown) == (
-        form in ("with documents", "folder")
-    )
+    assert "uestions that repeat the text of an earlier one (TOPC05): 1 of 17 questions" in shown
+    assert ("abels of documents that do not exist (QREL02): 3 of 17" in shown) == (form in ("with documents", "folder"))
     audited = truerank.collection.audit(paths=given)
     assert {"repeated-text", "topic-copy"} & {one.kind.name for one in audited.findings} or "TOPC05" in repr(audited)
     with pytest.raises(InputError, match="no file says what a system retrieved"):
@@ -241,7 +239,7 @@ def test_what_may_be_a_system_is_not_left_out_of_a_golden_set(tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     few = GOLDEN[:4]
     golden_csv(few)
-    assert "4 questions cannot show any difference: 6 are needed at least." in " ".join(
+    assert "4 questions cannot show any difference: at least 6 are needed." in " ".join(
         repr(truerank.check("golden.csv")).split()
     )
     golden_csv([(q, f"{d},{d};x1;x2") for q, d in GOLDEN], "question,expected,blah")
@@ -282,18 +280,16 @@ def test_no_question_in_common_has_no_figure(tmp_path: Path, monkeypatch: pytest
     paths = ["one.csv", "two.csv"] if form == "tables" else ["qrels.txt", "one.run", "two.run"]
     found = truerank.check(paths)
     assert found.conclusion.word == "FILES AT FAULT" and found.base is None
-    assert (
-        "10 judged topics are in one and 10 judged topics are in two, and none of them in both"
-        in found.conclusion.reason
-    )
+    noun = "question" if form == "tables" else "topic"
+    assert found.conclusion.found == f"No {noun} is in both: 10 are in one and 10 are in two."
     for command in (truerank.compare, truerank.evaluate) if form == "tables" else (truerank.compare,):
         with pytest.raises(InputError, match=r"answers 10 \w+, .* 10 others, and none is in both"):
             command(paths=paths)
     for name, first in (("one", 0), ("two", 10)):
         Path(f"{name}.csv").write_text(f"id,{name}\n" + "".join(f"q{n},0.{n}\n" for n in range(first, first + 10)))
     found = truerank.check(["one.csv", "two.csv"])
-    assert found.conclusion.word == "FILES AT FAULT" and "one has scores of 10 topics" in found.conclusion.reason
-    assert found.base is None and "no figure" in repr(found)
+    assert found.conclusion.word == "FILES AT FAULT" and "one has scores of 10 questions" in found.conclusion.reason
+    assert found.base is None and "No score is shown." in repr(found)
 
 
 @pytest.mark.parametrize("first", [0, 1, 101])
@@ -319,7 +315,9 @@ def test_lines_of_id_and_text_are_questions(
 def test_the_sample_is_the_sample_where_a_folder_is_called_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("sample").mkdir()
-    assert all(one.answerable for one in truerank.check("sample", options=ClaimOptions(dry_run=True)).plan)
+    slow = ("leakage", "collection", "versions", "models", "pools", "unjudged")
+    found = truerank.check("sample", options=ClaimOptions(ignore=slow))
+    assert found.claim is not None and found.claim.system == "tuned-encoder"
     with pytest.raises(InputError, match="an empty folder"):
         truerank.check("./sample")
 

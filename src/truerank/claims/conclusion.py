@@ -420,6 +420,8 @@ def _unchecked(answers: Iterable[ClaimAnswer], claim: Claim | None) -> tuple[str
             found[answer.question] = f"{question(answer.question).subject} ({flags(needs) or '--ignore'})"
         elif answer.facts.get("without_documents"):
             found[answer.question] = "document texts (--docs)"
+        elif answer.facts.get("without_encoder"):
+            found[answer.question] = "texts alike in meaning alone (truerank[encoder])"
     # Without a claim, what compares systems waits for a second one.
     order = _THREATS[:3] if claim is None else (*_THREATS, *found)
     return tuple(found[name] for name in dict.fromkeys(order) if name in found)

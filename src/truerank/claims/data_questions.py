@@ -98,6 +98,8 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
     if not found["compared"]:
         why = f"{why} Only queries were compared, no documents."
     facts = {"leaked_topics": sorted(topics), "leaked_documents": sorted(documents), "verdict": found["verdict"]}
+    if encoding.encoder == WORDS:
+        facts["without_encoder"] = True
     example = None
     if found["example"] is not None:
         test, train, said = found["example"]

@@ -115,7 +115,7 @@ class ClaimKnowledge(Options):
 
 _KNOWN: Final = {
     "labels_from_one_system": "The labels were written from one system's output, as check.yaml says.",
-    "judge_saw_names": "The judge saw the names of the systems, as check.yaml says.",
+    "judge_saw_names": "Whoever judged saw the names of the systems, as check.yaml says.",
     "questions_from_one_retriever": "The questions were made with one of the systems, as check.yaml says.",
     "tuned_on_questions": "Questions of the test were seen while a system was made, as check.yaml says.",
     "best_of_several": "The system is the best of several tries on these questions, as check.yaml says.",

@@ -15,7 +15,7 @@ from truerank.claims.questions import flags, question
 from truerank.claims.register import spoken
 from truerank.claims.results import Check, ClaimAnswer, ClaimRow
 from truerank.claims.steps import AUDITS
-from truerank.core.page import AnswerLine, AnswerList, Contrast, ContrastRow, Front, Prose
+from truerank.core.page import AnswerLine, AnswerList, ContrastRow, ContrastTable, Front, Prose
 from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, gallery_notes, place_note, reports, summarises, writes
 from truerank.core.rules import Finding
@@ -83,10 +83,10 @@ def _summary(result: Check) -> Summary:
 def _answered(result: Check) -> list[str]:
     """The answer in at most twelve lines: what was found, before and after, what it means, and what settles it."""
     conclusion = result.conclusion
-    head, said = [f"{result.asked}  {conclusion.word}"], conclusion.reason
+    head, said = [f"{result.asked}  {conclusion.word}"], f"{conclusion.sentence} {conclusion.decision}"
     for text in (conclusion.found, conclusion.figure):
         head += textwrap.wrap(text, _WIDTH)
-    end = textwrap.wrap(conclusion.decision, _WIDTH)
+    decision, end = textwrap.wrap(conclusion.decision, _WIDTH), list[str]()
     if conclusion.settles:
         title = "Next" if conclusion.word in _DO else "To settle"
         end += textwrap.wrap(f"{title}: {' '.join(map(flags, conclusion.settles[:2]))}", _WIDTH)
@@ -97,7 +97,7 @@ def _answered(result: Check) -> list[str]:
         if mark in marks
     ]
     end += _left_open(result)
-    room = _MOST_LINES - len(head) - len(end)
+    room = _MOST_LINES - len(head) - len(decision) - len(end)
     if conclusion.rows:
         rows = conclusion.rows[-room + 1 :] if len(conclusion.rows) >= room else conclusion.rows
         if len(rows) < len(conclusion.rows):
@@ -108,9 +108,17 @@ def _answered(result: Check) -> list[str]:
             wrapped = textwrap.wrap(line, _WIDTH, subsequent_indent="  ")
             told = line.partition(": ")[2].removesuffix(_LEFT_OUT).removesuffix(_CORRECTED) in said
             beside += wrapped if not told and len(table) + len(beside) + len(wrapped) <= room else []
-        return [*head, *([""] if len(table) + len(beside) < room else []), *table, *beside, *end]
-    noted = [textwrap.wrap(text, _WIDTH, subsequent_indent="  ") for text in shown]
-    return [*head, *(line for lines in noted for line in lines)][: _MOST_LINES - len(end)] + end
+    else:
+        table = []
+        noted = [textwrap.wrap(text, _WIDTH, subsequent_indent="  ") for text in shown]
+        beside = [line for lines in noted for line in lines][: max(0, room)]
+    room -= len(table) + len(beside)
+    # What was left out or has to be said in any case, as far as there is room.
+    for text in conclusion.means:
+        wrapped, after = textwrap.wrap(text, _WIDTH), text.partition(": ")[2].rstrip(".")
+        if len(wrapped) <= room and not (after and after in " ".join(beside)):
+            decision, room = [*decision, *wrapped], room - len(wrapped)
+    return [*head, *([""] if table and room > 0 else []), *table, *beside, *decision, *end]
 
 
 def _row_lines(result: Check, rows: Sequence[ClaimRow]) -> list[str]:
@@ -261,12 +269,12 @@ def front_of(result: Check) -> Front:
     )
 
 
-def _contrast(result: Check, rows: Sequence[ClaimRow], caption: str, measure: str = "", key: str = "") -> Contrast:
+def _contrast(result: Check, rows: Sequence[ClaimRow], caption: str, measure: str = "", key: str = "") -> ContrastTable:
     """A table of differences between the two systems."""
     claim = result.claim
     names = () if claim is None else tuple(result.names.get(one, one) for one in (claim.system, claim.baseline))
     shown = tuple(_contrast_row(row) for row in rows if row.estimate.value is not None)
-    return Contrast(caption, measure, (names[0], names[1]), "" if claim is None else _level_of(claim), shown, key)
+    return ContrastTable(caption, measure, (names[0], names[1]), "" if claim is None else _level_of(claim), shown, key)
 
 
 def _contrast_row(row: ClaimRow) -> ContrastRow:

@@ -134,7 +134,7 @@ class ContrastRow:
 
 
 @dataclass(frozen=True)
-class Contrast:
+class ContrastTable:
     """Differences between two systems: a line each with both scores, and the interval drawn.
 
     Args:
@@ -181,7 +181,7 @@ class Front:
     strong: str = ""
     example: tuple[tuple[str, str], ...] = ()
     example_note: tuple[str, str] = ("", "")
-    table: Contrast | None = None
+    table: ContrastTable | None = None
     notes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     checks: tuple[tuple[str, str], ...] = ()
 
@@ -196,7 +196,7 @@ class Front:
         return [before, strong, after]
 
 
-Part = Prose | Table | Drawing | Listing | Facts | AnswerList | Contrast
+Part = Prose | Table | Drawing | Listing | Facts | AnswerList | ContrastTable
 
 
 @dataclass(frozen=True)
@@ -282,8 +282,8 @@ def _part(part: Part) -> Markup:
                 drawn = f"<details><summary>Show the figure</summary>\n{drawn}</details>\n"
             only = "" if part.screen == "every" else f' class="{part.screen}-only"'
             return Markup(f"<figure{only}>\n{drawn}<figcaption>{escape_html(part.caption)}</figcaption>\n</figure>\n")
-        case Listing() | Contrast() | AnswerList():
-            name = {Listing: "listing", Contrast: "contrast"}.get(type(part), "answers")
+        case Listing() | ContrastTable() | AnswerList():
+            name = {Listing: "listing", ContrastTable: "contrast"}.get(type(part), "answers")
             return Markup(_environment().get_template(f"{name}.html.j2").render(part=part))
         case Facts(title, values):
             summary = f"<summary>{escape_html(title)}</summary>"

@@ -465,7 +465,8 @@ def test_texts_of_neighbours_that_are_alike(tmp_path: Path, moved: str, least: i
         qrels={topic: {f"d{at}": 1 for at in places} for topic, places in judged.items()}, run=ranked, system="good",
         baseline="plain", docs=str(tmp_path / "docs.jsonl"), test=str(tmp_path / "topics.tsv"),
     )  # fmt: skip
-    assert ("whose texts stand beside their ids" in checked.conclusion.reason) == bool(least)
+    assert ("By the text of the document just after them" in checked.conclusion.found) == bool(least)
+    assert ("If a run was made from these documents" in checked.conclusion.figure) == bool(least)
     assert checked.conclusion.word.startswith("HOLDS EXCEPT" if least else "HOLDS")
 
 

@@ -183,7 +183,7 @@ def test_scores_that_rise_contradict_or_are_all_the_same() -> None:
 def test_short_lists_lacking_topics_and_topics_of_another_set() -> None:
     given = files()
     short = named(with_run(given, lambda run: run.filter(pl.col("rank") <= 4)))["short-lists"]
-    assert short.weight == "doubt" and "12 of 12 topics, 4 in the median of these" in short.reason
+    assert short.weight == "doubt" and short.reason.startswith("one returns 4 results per topic")
     lacking = named(with_run(given, lambda run: run.filter(pl.col("topic_id") != "q7")))["lacking-topics"]
     assert (lacking.weight, lacking.topics) == ("doubt", {"q7"})
     padded = with_run(given, lambda run: run.with_columns(("t00" + pl.col("topic_id")).alias("topic_id")))
