@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
 import random
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +192,13 @@ def test_questions_can_be_left_out(table: pl.DataFrame, capsys: pytest.CaptureFi
             truerank.check(table, ignore=codes)
 
 
+def _read_all(terminal: int, parts: list[bytes]) -> None:
+    """Reads until the other side is closed."""
+    with contextlib.suppress(OSError):
+        while part := os.read(terminal, 4096):
+            parts.append(part)
+
+
 def test_a_terminal_is_asked_which_reading_is_meant(tmp_path: Path) -> None:
     rows = [f"how to mend part {n},kb-{n},kb-{n},kb-{n};kb-{n + 9},kb-{n + 50};kb-{n + 9}\n" for n in range(12)]
     head = "question,gold,expected,retrieved_new,retrieved_old\n"
@@ -199,9 +208,14 @@ def test_a_terminal_is_asked_which_reading_is_meant(tmp_path: Path) -> None:
     with subprocess.Popen(command, cwd=tmp_path, stdin=terminal, stderr=terminal, stdout=subprocess.PIPE) as process:
         os.close(terminal)
         os.write(reader, b"7\n2\n")
-        out, _ = process.communicate(timeout=60)
-        shown = os.read(reader, 65536).decode()
+        parts = list[bytes]()
+        # What nobody reads stops who writes it.
+        watch = threading.Thread(target=_read_all, args=(reader, parts))
+        watch.start()
+        out, _ = process.communicate(timeout=120)
+        watch.join()
     os.close(reader)
+    shown = b"".join(parts).decode()
     assert process.returncode == 0
     assert "two readings: expected in 'gold' or 'expected'" in shown and shown.count("Which one is it?") == 2
     assert b"expected in 'expected'" in out

@@ -491,7 +491,7 @@ def became(claim: Claim, before: ClaimEstimate, after: ClaimEstimate, *, moved: 
     if after.value is None or before.value is None:
         return "nothing is left to compare"
     ends, change = after.interval, f"{signed(before.value)} → {signed(after.value)}{claim.measured}"
-    if signed(before.value) == signed(after.value):
+    if signed(before.value) == signed(after.value) and after.effect != before.effect:
         # What changes is the interval.
         change, ends = f"{before.figures()} → {after.figures()}{claim.measured}", ""
     if after.effect == "falls":
