@@ -152,7 +152,7 @@ def _written_run(folder: Path, name: str) -> tuple[str, str]:
     ("name", "says"),
     [
         ("distances", "12 of 12 topics: they look like distances"),
-        ("equal", "are the same within 12 of 12 topics"),
+        ("equal", "one and the same score for all results of 12 of 12 topics"),
         ("spelt", "is judged (their ids differ in case"),
         ("others", "None of the 240 results of a is judged"),
         ("good", ""),
@@ -168,7 +168,7 @@ def test_runs_whose_scores_mean_nothing(tmp_path: Path, name: str, says: str) ->
     assert truerank.evaluate(qrels, {"a": frame}).remarks == remarks
     ranked = truerank.evaluate(qrels, [run], scoring=Scoring(ties="rank")).remarks
     if name == "ranks equal":
-        assert len(ranked) == 1 and "All ranks of a are the same within 12 of 12 topics" in ranked[0]
+        assert len(ranked) == 1 and "a has one and the same rank for all results of 12 of 12 topics" in ranked[0]
     else:
         assert ranked == (remarks if name in ("spelt", "others") else ())
 

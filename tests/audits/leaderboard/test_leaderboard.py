@@ -398,10 +398,10 @@ def test_claims_name_both_questions_and_are_corrected(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("leads", "word", "text"),
     [
-        ([0.03, 0.04], "CANNOT TELL", "2 tasks are too few to tell: with fewer than 6 no test of signs"),
-        ([0.03, 0.03, 0.03], "CANNOT TELL", "+0.0300, 3 tasks are too few"),
-        ([0.03, 0.04, 0.02, 0.03, 0.035], "CANNOT TELL", "5 tasks are too few"),
-        ([0.03, 0.04, 0.02, 0, 0, 0, 0, 0], "CANNOT TELL", "only 3 of 8 tasks differ"),
+        ([0.03, 0.04], "CANNOT TELL", "with 2 tasks, luck cannot be ruled out"),
+        ([0.03, 0.03, 0.03], "CANNOT TELL", "with 3 tasks, luck"),
+        ([0.03, 0.04, 0.02, 0.03, 0.035], "CANNOT TELL", "with 5 tasks, luck"),
+        ([0.03, 0.04, 0.02, 0, 0, 0, 0, 0], "CANNOT TELL", "only 3 of 8 tasks have different scores"),
         ([0.03, 0.04, 0.02, 0.03, 0.035, 0.03], "HOLDS", "of this kind: HOLDS, +0.0308 (+0.02"),
         ([0.25] * 6, "HOLDS", "of this kind: HOLDS, +0.2500 on each of them"),
     ],
