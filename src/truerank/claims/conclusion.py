@@ -148,7 +148,8 @@ class _Outcome:
         before, after = signed(self.base.value or 0.0), signed(self.final.value or 0.0)
         how = _how([answer.repair for answer in self.repairing if answer.repair is not None])
         says = f"{how}, nothing changes." if before == after else f"{how}: {before} → {after}."
-        return f" {' '.join(answer.found for answer in self.repairing)} {says}"
+        named = filter(None, (answer.found for answer in self.repairing))
+        return f" {' '.join((*named, says))}"
 
     @property
     def wide(self) -> ClaimAnswer | None:
