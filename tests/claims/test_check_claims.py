@@ -167,7 +167,7 @@ def test_a_lead_that_rests_on_leaked_topics_goes_with_them_and_any_other_stays()
     every = change_by(carried, [repaired.repair, gone], "", resampling)
     both = concluded(carried, every, [repaired, other])
     assert (both.found, both.decided_by) == (conclusion.found, "leakage")
-    assert f"Repaired as well: {lost}" in both.means
+    assert any(text.endswith(f"as well: {lost}") for text in both.means)
     # Where no repair by itself changes the answer, none is named.
     together = concluded(carried, every, [replace(repaired, facts={}), other, other])
     assert (together.found, together.decided_by) == ("", "chance")
@@ -307,9 +307,8 @@ def test_judgments_of_relevant_documents_only_tell_no_rate_and_change_nothing() 
     assert [one.word for one in answers] == ["CANNOT TELL", "NOT POOLED"]
     assert {(one.effect, one.plausible) for one in answers} == {("stands", False)}
     assert "The judgments name relevant documents only" in answers[0].found
-    assert (
-        "plain draws level if " in answers[0].possible and "of its open documents are relevant" in answers[0].possible
-    )
+    told = answers[0].possible.partition("plain draws level if ")[2]
+    assert "of its unjudged documents are relevant" in told
 
 
 def test_a_model_that_prefers_the_other_run_is_an_exception() -> None:
@@ -488,7 +487,7 @@ def test_repetitions_of_both_systems_say_what_running_again_may_change(tmp_path:
     )  # fmt: skip
     answer = loud.answer("repeats")
     assert answer.effect == "not shown" and loud.conclusion.word == "HOLDS EXCEPT"
-    assert loud.conclusion.found.startswith("From run to run ") and "3 runs on 40 topics" in answer.settles
+    assert loud.conclusion.found.startswith("From run to run ") and "10 runs of each on 160 topics" in answer.settles
     assert loud.base is not None
     assert f"{signed(loud.base.value or 0)} → {signed(answer.estimates[0].value or 0)}" in loud.conclusion.figure
     for wrong, what in (
@@ -557,10 +556,10 @@ def test_lists_that_end_above_the_cutoff_are_compared_at_their_depth() -> None:
     short = {t: dict(sorted(own.items(), key=lambda one: -one[1])[:4]) for t, own in runs["plain"].items()}
     found = truerank.check(qrels=grades, run={"good": runs["good"], "plain": short}, baseline="plain", measure="R@10")
     answer = found.answer("files")
-    row = next(one for one in answer.estimates if one.label.endswith("cut to plain's results"))
+    row = next(one for one in answer.estimates if "as short as plain's" in one.label)
     assert row.value is not None and found.base is not None and row.value < (found.base.value or 0)
     change = f"{signed(found.base.value or 0)} → {signed(row.value)}"
-    assert "ut to plain's results, " in found.conclusion.reason and change in found.conclusion.reason
+    assert "as short as plain's, " in found.conclusion.reason and change in found.conclusion.reason
 
 
 def test_a_lead_that_wrong_judgments_make_is_not_shown_by_the_second_ones() -> None:
@@ -597,7 +596,7 @@ def test_few_that_differ_are_no_lead_and_equal_differences_have_no_interval() ->
     for wins, word in ((4, "CANNOT TELL"), (5, "CANNOT TELL"), (6, "HOLDS")):
         found = truerank.check({**rows, "new": [0.6 if n < wins else 0.5 for n in range(100)]})
         assert found.conclusion.word == word, wins
-        assert (f"Only {wins} of 100 questions differ" in found.conclusion.reason) is (wins < 6)
+        assert (f"Only {wins} of 100 questions have different scores" in found.conclusion.reason) is (wins < 6)
     found = truerank.check({**rows, "new": [0.6] * 100})
     assert found.base is not None and (found.conclusion.word, found.base.low) == ("HOLDS", None)
     assert "0.600 against 0.500 on 100 questions (+0.100)" in found.conclusion.figure
@@ -684,7 +683,7 @@ def test_what_only_people_know_is_a_key_of_the_settings(tmp_path: Path) -> None:
     pl.DataFrame({"id": [*range(40)], **scores}).write_csv(tmp_path / "scores.csv")
     found = truerank.check(tmp_path / "scores.csv", out=tmp_path / "out")
     assert found.conclusion.word == "HOLDS"
-    assert "what only you know" in (tmp_path / "out/report.html").read_text()
+    assert "what you alone know" in (tmp_path / "out/report.html").read_text()
     settings = tmp_path / "check.yaml"
     settings.write_text("paths: [scores.csv]\ntuned_on_questions: yes\nbest_of_several: no\njudge_saw_names: yes\n")
     told = truerank.check(settings)

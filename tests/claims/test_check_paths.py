@@ -94,7 +94,8 @@ def test_scores_answer_what_scores_can(tmp_path: Path, capsys: pytest.CaptureFix
     found = truerank.check(rows)
     assert [one.question for one in found.answers if one.word != "UNKNOWN"] == ["chance"]
     assert found.conclusion.word == "CANNOT TELL" and found.answer("chance").facts["detectable"] > 0
-    assert "30 questions reveal a true difference of " in " ".join(found.conclusion.settles)
+    shown = f"these 30 show {found.answer('chance').facts['detectable']:#.2g}"
+    assert shown in " ".join(found.conclusion.settles)
     pl.DataFrame(rows).write_csv(tmp_path / "scores.csv")
     assert ended("check", str(tmp_path / "scores.csv"), "--fail-on", "bad") == 3
     assert ended("check", str(tmp_path / "scores.csv"), "--fail-on", "cannot tell") == 1
@@ -171,7 +172,7 @@ def test_one_system_has_its_score(table: pl.DataFrame) -> None:
     interval = mean_interval(scores)
     assert single.single is not None and single.conclusion.word == "UNKNOWN"
     assert single.single[2:6] == pytest.approx((interval.mean, interval.low, interval.high, 40))
-    ends = f"({interval.low:.3f} to {interval.high:.3f})"
+    ends = f"(95% interval {interval.low:.3f} to {interval.high:.3f})"
     assert f"new scores {scores.mean():.3f} nDCG@10 on 40 questions {ends}" in str(single)
     of_scores = truerank.check({"id": list(range(40)), "score": scores.tolist()})
     assert of_scores.single is not None and of_scores.single.value == pytest.approx(scores.mean())
@@ -185,7 +186,7 @@ def test_one_system_has_its_score(table: pl.DataFrame) -> None:
 def test_questions_can_be_left_out(table: pl.DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
     found = truerank.check(table, ignore=("claim06", "policies"))
     assert found.answer("policies").word == "UNKNOWN"
-    assert {"other right documents (--ignore)", "other measures (--ignore)"} <= {*found.conclusion.not_checked}
+    assert {"unlabelled documents (--ignore)", "other measures (--ignore)"} <= {*found.conclusion.not_checked}
     assert [one.question for one in found.answers if one.evidence == LEFT_OUT] == ["unjudged", "policies"]
     for codes, fault in ((("CLAIM02",), "cannot be left out"), (("DOCS01",), "no question has the code")):
         with pytest.raises(InputError, match=fault):

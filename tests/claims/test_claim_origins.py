@@ -27,9 +27,9 @@ def test_pairs_that_are_judged_twice_are_read_in_both_ways(tmp_path: Path) -> No
     path.write_text("\n".join([*once, *twice, *again]) + "\n")
     result = truerank.check(qrels=path, run=runs, system="good", baseline="plain", comparisons=1)
     assert result.conclusion.word == "HOLDS EXCEPT"
-    assert result.conclusion.found == "71 pairs have two different grades."
-    assert result.conclusion.figure.startswith("With the lowest grade of each, ")
-    assert "ith the highest grade" not in result.conclusion.reason
+    assert result.conclusion.found == "71 documents have two grades for a topic."
+    assert result.conclusion.figure.startswith("With the lower grade of each, plain is ahead: ")
+    assert "ith the higher grade" not in result.conclusion.reason
     assert "judged with several grades, such as" in result.conclusion.reason
 
 

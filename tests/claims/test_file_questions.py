@@ -180,7 +180,7 @@ def test_a_lead_beyond_the_lists_of_the_baseline_is_not_one_of_equal_depth(short
     found = truerank.check(qrels=qrels, run=runs, measure="R@30", system="good", baseline="plain")
     assert found.conclusion.word == word
     assert ("plain returns 18 results per topic" in found.conclusion.reason) == (short == "plain")
-    assert ("ut to plain's results, " in found.conclusion.reason) == (short == "plain")
+    assert ("as short as plain's, " in found.conclusion.reason) == (short == "plain")
 
 
 @pytest.mark.parametrize(("kept", "spoilt"), [(12, False), (30, True)])
