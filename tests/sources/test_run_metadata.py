@@ -7,9 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import truerank
-from leakage_example import audit, save
-from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.sources import read_run, read_run_frame
 from truerank.sources.runs import TrainingData, stated_training, trained_on
@@ -95,19 +92,3 @@ def test_a_run_stands_for_its_training_data(tmp_path: Path) -> None:
     bare = written(tmp_path / "b.run", HEADER.replace("    ir_datasets: disks45", "    note: disks45") + ROWS)
     with pytest.raises(InputError, match="'TREC disks 4 and 5' of this run have no id of ir_datasets"):
         trained_on(str(bare))
-
-
-def test_the_effect_says_what_runs_were_trained_on(tmp_path: Path) -> None:
-    dense = written(tmp_path / "dense.run", HEADER + ROWS)
-    bm25 = written(tmp_path / "bm25.run", ROWS)
-    qrels = written(tmp_path / "x.qrels", "301 0 a 1\n302 0 a 0\n302 0 b 1\n")
-    found = audit([("robust", "301", "title", "log", "q", "x", 0.97)], sources=("log",))
-    inputs = [{"role": "train", "name": "log", "source": "irds:msmarco-document/train"}]
-    folder = save(found, tmp_path / "audit", {"inputs": inputs})
-    effect = truerank.leakage.effect(qrels, [dense, bm25], folder, measures="P@1")
-    assert [(one.run, one.name, one.audited) for one in effect.training] == [
-        ("dense", "MS MARCO", True), ("dense", "TREC disks 4 and 5", False),
-    ]  # fmt: skip
-    assert "Training data that the runs name" in summary(effect).show()
-    (first, _) = truerank.leakage.effect(qrels, dense, {"301"}, measures="P@1").training
-    assert first.audited is None
