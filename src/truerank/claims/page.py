@@ -35,7 +35,7 @@ _DO: Final = ("FILES AT FAULT", "HOLDS", "HOLDS SMALLER")
 #: How a line of the terminal begins that has no mark.
 _NOTED: Final = {"●": "Found", "○": "Also found"}
 #: What was done about a fault, behind it.
-_LEFT_OUT, _CORRECTED = "; left out", "; corrected"
+_LEFT_OUT, _CORRECTED, _BOTH = "; left out", "; corrected", "; corrected or left out"
 #: What an audit says that found nothing, where there is no claim.
 _CLEAR: Final = frozenset(("AS THEY SEEM", "CLEAN", "SOUND"))
 #: Lines of the answer, and columns of a line.
@@ -106,7 +106,7 @@ def _answered(result: Check) -> list[str]:
         beside = list[str]()
         for line in shown:
             wrapped = textwrap.wrap(line, _WIDTH, subsequent_indent="  ")
-            told = line.partition(": ")[2].removesuffix(_LEFT_OUT).removesuffix(_CORRECTED) in said
+            told = line.partition(": ")[2].partition("; ")[0] in said
             beside += wrapped if not told and len(table) + len(beside) + len(wrapped) <= room else []
     else:
         table = []
@@ -180,7 +180,11 @@ def _mark(result: Check, answer: ClaimAnswer) -> str:
 
 def _done(answer: ClaimAnswer) -> str:
     repair = answer.repair
-    return "" if repair is None else _LEFT_OUT if repair.topics or repair.documents else _CORRECTED
+    if repair is None:
+        return ""
+    if not repair.topics and not repair.documents:
+        return _CORRECTED
+    return _BOTH if repair.equivalent or repair.edits is not None else _LEFT_OUT
 
 
 def checks_of(result: Check) -> list[tuple[str, str]]:
@@ -195,7 +199,7 @@ def checks_of(result: Check) -> list[tuple[str, str]]:
             continue
         says = (answer.found or answer.consequence.partition(". ")[0] or answer.possible or answer.evidence).rstrip(".")
         lines.append((mark, f"{short}: {says}{_done(answer) if mark == '○' else ''}"))
-    lines.sort(key=lambda line: ("●○?".index(line[0]), not line[1].endswith((_LEFT_OUT, _CORRECTED))))
+    lines.sort(key=lambda line: ("●○?".index(line[0]), not line[1].endswith((_LEFT_OUT, _CORRECTED, _BOTH))))
     if clear:
         lines.append(("✓", f"{', '.join(clear)}: nothing found"))
     unlooked = [
