@@ -596,7 +596,7 @@ def test_few_that_differ_are_no_lead_and_equal_differences_have_no_interval() ->
     for wins, word in ((4, "CANNOT TELL"), (5, "CANNOT TELL"), (6, "HOLDS")):
         found = truerank.check({**rows, "new": [0.6 if n < wins else 0.5 for n in range(100)]})
         assert found.conclusion.word == word, wins
-        assert (f"Only {wins} of 100 questions have different scores" in found.conclusion.reason) is (wins < 6)
+        assert (f"The scores differ on only {wins} of 100 questions" in found.conclusion.reason) is (wins < 6)
     found = truerank.check({**rows, "new": [0.6] * 100})
     assert found.base is not None and (found.conclusion.word, found.base.low) == ("HOLDS", None)
     assert "0.600 against 0.500 on 100 questions (+0.100)" in found.conclusion.figure
@@ -637,7 +637,7 @@ def test_blank_scores_are_told_at_both_ends() -> None:
     assert "b has no score for 2 of 60 questions" in told.reason
     assert truerank.check(few, system="a", baseline="b", scoring=Scoring(missing="skip")).conclusion.word == "HOLDS"
     assert (
-        "Whatever they are, the difference lies between "
+        "Whatever these would be, the difference lies between "
         in truerank.check({"id": [*range(60)], **some}).conclusion.reason
     )
 

@@ -76,8 +76,8 @@ class KnownBenchmark(NamedTuple):
             return f"{named}, but not as {self.page} in the documentation's gallery ({'; '.join(parts)})."
         nouns = {"topics": "topic ids", "judgments": "judgments"}
         compared = [noun for name, noun in nouns.items() if getattr(self, name) is not None]
-        same = f", with the same {' and '.join(compared)}" if compared else ""
-        return f"{named}{same}; the documentation's gallery says under {self.page} what is known of it."
+        same = f", by its {' and '.join(compared)}" if compared else ""
+        return f"{named}{same}. What is known of it: {self.page} in the documentation's gallery."
 
     def json(self) -> dict[str, Any]:
         """The recognised benchmark as plain values."""

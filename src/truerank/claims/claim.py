@@ -504,7 +504,8 @@ def became(claim: Claim, before: ClaimEstimate, after: ClaimEstimate, *, moved: 
     elif moved and after.value <= 0:
         return f"the lead is gone: {change}"
     elif after.few:
-        says = f"too few {claim.unit} differ to show {'what is left of the lead' if moved else 'the lead'}"
+        what = "the lead falls, and {} differ to show it" if moved else "{} differ to show the lead"
+        says = what.format(f"too few {claim.unit}")
     else:
         says = f"chance can explain {'what is left of the lead' if moved else 'the lead'}"
     return f"{says}: {change}{'' if after.effect == 'stands' == before.effect else ends}"

@@ -162,8 +162,8 @@ class _Outcome:
     def scores(self) -> str:
         """Both scores, and on how many topics."""
         row = self.final
-        some = "" if row.topics == self.base.topics else "the other "
-        on = f"{self.claim.measured} on {some}{counted(row.topics, self.claim.unit[:-1])}"
+        some = "" if row.topics == self.base.topics else f"{row.topics:,d} of "
+        on = f"{self.claim.measured} on {some}{counted(self.base.topics, self.claim.unit[:-1])}"
         if row.scores is None:
             return f"{signed(row.value or 0.0)}{on}"
         return ("" if self.claim.measured else "mean score ") + "{:.3f} against {:.3f}".format(*row.scores) + on
@@ -308,7 +308,7 @@ def _side(claim: Claim, row: ClaimEstimate) -> str:
 
 def _may(claim: Claim, row: ClaimEstimate) -> tuple[str, ...]:
     """How far either may be ahead."""
-    if row.low is None or row.high is None or row.low >= 0 or row.high <= 0:
+    if row.few or row.low is None or row.high is None or row.low >= 0 or row.high <= 0:
         return ()
     ends = {claim.baseline: -row.low, claim.system: row.high}
     first, second = sorted(ends, key=lambda name: -ends[name])
@@ -398,7 +398,7 @@ def _weak(claim: Claim, answers: Sequence[ClaimAnswer]) -> tuple[str, ...]:
     """By which other measures chance can explain the lead."""
     weak = [name for answer in answers for name in answer.facts.get("not_shown", ())]
     names = list(dict.fromkeys(name.partition(",")[0] for name in weak))
-    return (f"By {listed(names)} chance can explain the lead of {claim.system}.",) if names else ()
+    return (f"By {listed(names)}, chance can explain the lead of {claim.system}.",) if names else ()
 
 
 #: What threatens a claim most, where nobody looked.
@@ -434,7 +434,7 @@ def files_at_fault(grave: ClaimAnswer, answers: Sequence[ClaimAnswer]) -> ClaimC
     return ClaimConclusion(
         "FILES AT FAULT", grave.found or grave.evidence, "No score is shown.", "Use no score of these files.",
         settles=(grave.settles,) if grave.settles else (), decided_by="files", unknown=unknown,
-        not_checked=("anything else, before the files are correct",),
+        not_checked=("all else",),
     )  # fmt: skip
 
 

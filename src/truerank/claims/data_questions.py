@@ -216,18 +216,18 @@ def collection_answer(
     answer = ClaimAnswer(
         "collection", found["verdict"], found["why"], "unknown", "", (), found["settle"], "collection", (), facts
     )  # fmt: skip
-    if claim is None:
-        return answer
     if not sources.has("docs"):
         text = "Judgments were checked; documents were not: give `docs`."
         answer = replace(answer, consequence=text, facts={**answer.facts, "without_documents": True})
+    if claim is None:
+        return answer
     answer = _repaired(claim, answer, audit, given.resampling, gone)
     return without_touched(claim, answer, audit, given.resampling)
 
 
 def _verdict_of(audit: CollectionAudit) -> dict[str, Any]:
     whole = audit.verdicts[0]
-    settle = "Correct these places: the page of the audit names each and its remedy."
+    settle = "Correct the test set: its page (`out`) lists every fault with its remedy."
     return {"verdict": whole.word, "why": whole.sentence, "settle": settle}
 
 

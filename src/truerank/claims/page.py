@@ -197,7 +197,8 @@ def checks_of(result: Check) -> list[tuple[str, str]]:
         if mark == "✓":
             clear.append(short if not clear else short[0].lower() + short[1:])
             continue
-        says = (answer.found or answer.consequence.partition(". ")[0] or answer.possible or answer.evidence).rstrip(".")
+        first = answer.consequence.partition(". ")[0] if result.claim is not None else ""
+        says = (answer.found or first or answer.possible or answer.evidence).rstrip(".")
         lines.append((mark, f"{short}: {says}{_done(answer) if mark == '○' else ''}"))
     lines.sort(key=lambda line: ("●○?".index(line[0]), not line[1].endswith((_LEFT_OUT, _CORRECTED, _BOTH))))
     if clear:

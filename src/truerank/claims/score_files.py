@@ -75,7 +75,7 @@ def missing_scores(claim: Claim) -> ClaimAnswer | None:
     whose = [f"{name} has no score for {n:,d} of {counted(every, claim.unit[:-1])}" for name, n in counts.items() if n]
     found = f"{listed(whose)}."
     says = f"{capital(zero.label)}, {became(claim, claim.base, zero, moved=True)}."
-    ends = f"Whatever they are, the difference lies between {signed(worst)} and {signed(best)}."
+    ends = f"Whatever these would be, the difference lies between {signed(worst)} and {signed(best)}."
     # Where both lack some by chance, zeros only add noise.
     chance = scipy.stats.binomtest(counts[claim.system], sum(counts.values())).pvalue
     one_sided = chance <= LUCK or not all(counts.values())

@@ -116,9 +116,9 @@ def sizes_shown(claim: Claim, row: ClaimEstimate, least: float) -> str:
     enough = math.ceil(row.topics * (least / target) ** 2)
     # A plan is no figure: two digits.
     step = 10 ** max(0, len(str(enough)) - 2)
-    needed = f"About {math.ceil(enough / step) * step:,d} {units} would show a difference of {target:#.2g}"
-    named = ", as seen here," if seen else ""
-    return f"{needed}{named} four times in five; these {row.topics:,d} show {least:#.2g}."
+    able = f"With 80% power, these {counted(row.topics, units[:-1])} can show a difference of {least:#.2g} or more"
+    wanted = f"the {target:#.2g} seen here" if seen else "half of that"
+    return f"{able}; {wanted} would need about {math.ceil(enough / step) * step:,d}."
 
 
 def smallest_shown(claim: Claim) -> float | None:
@@ -284,7 +284,7 @@ def _repeats_answer(
     word = "MORE THAN THE NOISE" if stands else "CANNOT TELL" if single else "WITHIN THE NOISE"
     most = max(apart.system.repeats, apart.baseline.repeats)
     plan = [
-        f"{count} runs of each on {topics:,d} {claim.unit} show a difference of {least:#.2g}"
+        f"{count} runs of each on {topics:,d} {claim.unit} can show a difference of {least:#.2g}"
         for count, topics, least in apart.detectable
         if count >= most
     ]
@@ -293,7 +293,7 @@ def _repeats_answer(
     consequence = f"Counting that, {says}."
     return ClaimAnswer(
         "repeats", word, f"From run to run: {'; '.join(told)}.", row.effect, consequence, (row,),
-        "" if stands else f"Four times in five, {plan[-1]}.",
+        "" if stands else f"With 80% power, {plan[-1]}.",
         exception=(found, consequence), unless="you will use this very run",
         facts=plain(apart), remark=" ".join(remarks), found=found,
     )  # fmt: skip

@@ -121,7 +121,7 @@ def too_few(differences: Floats, level: float, noun: str = "topic") -> str:
         return (
             f"with {counted(len(known), noun)}, luck cannot be ruled out; at least {fewest} must have different scores"
         )
-    few = f"only {changed} of {counted(len(known), noun)} have different scores"
+    few = f"the scores differ on only {changed} of {counted(len(known), noun)}"
     return f"{few}; with fewer than {fewest}, luck cannot be ruled out" if changed < fewest else ""
 
 

@@ -401,7 +401,7 @@ def test_claims_name_both_questions_and_are_corrected(tmp_path: Path) -> None:
         ([0.03, 0.04], "CANNOT TELL", "with 2 tasks, luck cannot be ruled out"),
         ([0.03, 0.03, 0.03], "CANNOT TELL", "with 3 tasks, luck"),
         ([0.03, 0.04, 0.02, 0.03, 0.035], "CANNOT TELL", "with 5 tasks, luck"),
-        ([0.03, 0.04, 0.02, 0, 0, 0, 0, 0], "CANNOT TELL", "only 3 of 8 tasks have different scores"),
+        ([0.03, 0.04, 0.02, 0, 0, 0, 0, 0], "CANNOT TELL", "the scores differ on only 3 of 8 tasks"),
         ([0.03, 0.04, 0.02, 0.03, 0.035, 0.03], "HOLDS", "of this kind: HOLDS, +0.0308 (+0.02"),
         ([0.25] * 6, "HOLDS", "of this kind: HOLDS, +0.2500 on each of them"),
     ],

@@ -181,7 +181,7 @@ def _foreign(files: Files, name: str) -> Iterable[RunFault]:
     where = (
         "have ids that the collection lacks" if files.documents is not None else "have ids that are in no other file"
     )
-    counted = f"{unmet:,d} of {len(first):,d} first results of {name} {where}{cause}"
+    counted = f"{unmet:,d} of {len(first):,d} top results of {name} {where}{cause}"
     mend = "Give the whole file of documents, or the one"
     if "cut short" not in cause:
         mend = "Write the ids of the run as the collection has them, or give the collection"
@@ -350,7 +350,7 @@ def _alike(files: Files) -> Iterable[RunFault]:
     if not differing:
         ways = [_by_score(files, name) for name in files.pair]
         unlike = sum(ways[0].get(topic) != ways[1].get(topic) for topic in shared)
-        ties = "; they differ in how ties are broken"
+        ties = ", but for the order of ties"
         yield RunFault(
             "identical-runs", "", "fault", frozenset(),
             f"{one} and {other} return identical results for all {len(shared):,d} topics{ties if unlike else ''}. Was "
