@@ -25,7 +25,7 @@ SHOWN = {
         "QREL02",
         "DOCS18",
         "TOPC05",
-        "without the 2 documents that the collection lacks",
+        "2 lost documents",
         "judgments written",
     ),
     "may-i-use-a-model-judge": ("<table>", "<figure", "USABLE", "partial"),
