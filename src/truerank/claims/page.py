@@ -86,33 +86,28 @@ def _answered(result: Check) -> list[str]:
     head, said = [f"{result.asked}  {conclusion.word}"], f"{conclusion.sentence} {conclusion.decision}"
     for text in (conclusion.found, conclusion.figure):
         head += textwrap.wrap(text, _WIDTH)
-    decision, end = textwrap.wrap(conclusion.decision, _WIDTH), list[str]()
-    if conclusion.settles:
-        title = "Next" if conclusion.word in _DO else "To settle"
-        end += textwrap.wrap(f"{title}: {' '.join(map(flags, conclusion.settles[:2]))}", _WIDTH)
+    decision, title = textwrap.wrap(conclusion.decision, _WIDTH), "Next" if conclusion.word in _DO else "To settle"
+    every, unlooked = conclusion.rows, _left_open(result)
+    # Of a long answer the first and the last row are told, and what settles it first.
+    for rows, count in ((every, 2), (every, 1), (every[:1] + every[-1:], 1), (every[:1] + every[-1:], 0)):
+        settles = " ".join(map(flags, conclusion.settles[:count]))
+        end = [*(textwrap.wrap(f"{title}: {settles}", _WIDTH) if settles else ()), *unlooked]
+        table = _row_lines(result, rows[: 1 if len(every) == 1 else None]) if rows else []
+        room = _MOST_LINES - len(head) - len(decision) - len(end) - len(table)
+        if room >= 0:
+            break
     marks = "○" if conclusion.rows else "" if conclusion.word == "FILES AT FAULT" else "●○?"
     shown = [
         text if mark == "?" else f"{_NOTED[mark]}: {text.partition(': ')[2]}"
         for mark, text in checks_of(result)
         if mark in marks
     ]
-    end += _left_open(result)
-    room = _MOST_LINES - len(head) - len(decision) - len(end)
-    if conclusion.rows:
-        rows = conclusion.rows[-room + 1 :] if len(conclusion.rows) >= room else conclusion.rows
-        if len(rows) < len(conclusion.rows):
-            rows = (conclusion.rows[0], *rows[1:])
-        table = _row_lines(result, rows)
-        beside = list[str]()
-        for line in shown:
-            wrapped = textwrap.wrap(line, _WIDTH, subsequent_indent="  ")
-            told = line.partition(": ")[2].partition("; ")[0] in said
-            beside += wrapped if not told and len(table) + len(beside) + len(wrapped) <= room else []
-    else:
-        table = []
-        noted = [textwrap.wrap(text, _WIDTH, subsequent_indent="  ") for text in shown]
-        beside = [line for lines in noted for line in lines][: max(0, room)]
-    room -= len(table) + len(beside)
+    beside = list[str]()
+    for line in shown:
+        wrapped = textwrap.wrap(line, _WIDTH, subsequent_indent="  ")
+        told = bool(every) and line.partition(": ")[2].partition("; ")[0] in said
+        beside += wrapped if not told and len(beside) + len(wrapped) <= room else []
+    room -= len(beside)
     # What was left out or has to be said in any case, as far as there is room.
     for text in conclusion.means:
         wrapped, after = textwrap.wrap(text, _WIDTH), text.partition(": ")[2].rstrip(".")
