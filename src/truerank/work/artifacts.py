@@ -274,6 +274,16 @@ class Artifacts:
         """Where unfinished work lies, while there is some."""
         return self.folder / WORK
 
+    def work_folders(self) -> list[tuple[Path, int]]:
+        """The folders of unfinished work and their sizes in bytes, by name."""
+        if not self.work.is_dir():
+            return []
+        return [
+            (folder, sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()))
+            for folder in sorted(self.work.iterdir())
+            if folder.is_dir()
+        ]
+
     def tidy(self) -> None:
         """Removes the folder of unfinished work if it is empty."""
         with contextlib.suppress(OSError):

@@ -402,7 +402,7 @@ def audit(
             job.options |= {"first_pass": {name: check["way"] for name, check in passes.items()}}
         publish(result, job)
         job.log("end")
-    return result
+    return replace(result, left_over=tuple(_left_over(job)))
 
 
 def verdicts(
@@ -671,3 +671,13 @@ def _log_choice(job: Run, choice: ChosenWay) -> None:
     """Figures of this machine go to the log, the only file that differs from run to run."""
     measured = {"ways": choice.json()["ways"]} if choice.measured else {}
     job.log("first pass", processor=processor_name(), taken=asdict(choice.way), **measured)
+
+
+def _left_over(job: Run) -> list[str]:
+    """Unfinished work of audits with other inputs or options in the same folder, in sentences."""
+    found = []
+    for folder, size in job.work_folders():
+        job.log("unfinished work of another audit", work=folder.name, bytes=size)
+        remedy = "run that audit again to continue it, or remove the folder"
+        found.append(f"{folder}: unfinished work of another audit ({size / 1e6:.1f} MB); {remedy}")
+    return found

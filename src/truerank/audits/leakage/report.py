@@ -579,7 +579,7 @@ def _summary(result: AuditResult) -> Summary:
             topic: [dict(zip((column.title for column in table.columns), row, strict=True)) for row in table.rows]
             for topic, table in zip(result.topics, tables, strict=True)
         }
-    notes = () if result.folder is None else (f"report: {result.folder / 'report.html'}",)
+    notes = () if result.folder is None else (f"report: {result.folder / 'report.html'}", *result.left_over)
     pictures = functools.partial(similarity_pictures, result)
     return Summary(
         (*parts, *tables), shown, tuple(_that_count(result.summary)), notes, width=_WIDTH, pictures=pictures,

@@ -266,6 +266,7 @@ class AuditResult(Result, shown_in="truerank.audits.leakage.report"):
         folder: where the artifacts lie.
         calibration: the precision at each threshold, where labels carry similarities.
         topics: ids of topics whose nearest training queries are shown.
+        left_over: unfinished work of other audits in the same folder, in sentences.
         leaks: every leak with where it stands in the training data, columns as in `LEAKS`.
         templates: pairs of documents whose texts have a frame in common and say other things, which are not leaks;
             columns as in `LEAKS`.
@@ -280,6 +281,7 @@ class AuditResult(Result, shown_in="truerank.audits.leakage.report"):
     folder: Path | None = None
     calibration: Calibration | None = None
     topics: tuple[str, ...] = ()
+    left_over: tuple[str, ...] = ()
     leaks: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LEAKS))
     templates: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LEAKS))
 
