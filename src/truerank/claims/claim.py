@@ -443,6 +443,12 @@ def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: R
     return ClaimChange(repaired, after, size, moved, effect, " ".join(beside))
 
 
+def beyond_chance(claim: Claim, topics: frozenset[str]) -> bool:
+    """Whether leaving out some topics changes the difference by more than leaving out as many random ones does."""
+    test = _without_topics(claim, topics, Resampling(resamples=1_000))
+    return test is not None and test.p <= 1 - claim.confidence
+
+
 def _without_topics(claim: Claim, topics: frozenset[str], resampling: Resampling) -> SystemPlacebo | None:
     differences = claim.differences(claim.evaluation)
     gone = np.array([topic in topics for topic in claim.evaluation.topics])
@@ -486,7 +492,7 @@ def became(claim: Claim, before: ClaimEstimate, after: ClaimEstimate, *, moved: 
     """What becomes of a lead under a condition, before and after; "gone" only where nothing of it is left.
 
     Args:
-        moved: whether the change is more than chance makes.
+        moved: whether the change is more than chance makes; always where the condition leaves no topics out.
     """
     if after.value is None or before.value is None:
         return "nothing is left to compare"

@@ -15,7 +15,7 @@ from truerank.audits.collection.fit import judgment_fit
 from truerank.audits.collection.floors import shared_candidates
 from truerank.audits.collection.run_faults import Files, result_counts, run_faults
 from truerank.audits.collection.run_origins import run_origins
-from truerank.claims.claim import Claim, ClaimEstimate, Repair, became, change_by
+from truerank.claims.claim import Claim, ClaimEstimate, Repair, became, beyond_chance, change_by
 from truerank.claims.inquiry import ClaimMaterial, Inquiry, refuse_other_version
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.unjudged import cutoff_of, judged_results
@@ -221,9 +221,12 @@ def _allowed_for(
     remarks = [fault.reason for fault in own if fault.kind in _SAID]
     effect, estimates, repair = claim.base.effect, [row for _, row in exceptions if row is not claim.base], None
     consequence = "No fault was found in the files." if not own else "The files do not change the difference."
-    for row in filter(None, (_beside(claim, fault) for fault in own)):
+    for fault in own:
+        if (row := _beside(claim, fault)) is None:
+            continue
         estimates += [] if any(one.label == row.label for one in estimates) else [row]
-        consequence = f"{capital(row.label)}, {became(claim, claim.base, row, moved=True)}."
+        moved = fault.kind == "short-lists" or beyond_chance(claim, fault.topics)
+        consequence = f"{capital(row.label)}, {became(claim, claim.base, row, moved=moved)}."
         remarks.append(consequence)
     if exceptions:
         consequence = " ".join(part for text, _ in exceptions for part in text)
@@ -374,7 +377,8 @@ def _doubted(claim: Claim, fault: RunFault) -> Iterable[tuple[tuple[str, ...], C
         yield (fault.reason,), claim.base
     elif left.base.effect != "stands":
         row = replace(left.base, label=f"without these {len(fault.topics):,d} topics")
-        yield (fault.reason, f"{capital(row.label)}, {became(claim, claim.base, row, moved=True)}."), row
+        moved = beyond_chance(claim, fault.topics)
+        yield (fault.reason, f"{capital(row.label)}, {became(claim, claim.base, row, moved=moved)}."), row
 
 
 def _pair(given: Inquiry, material: ClaimMaterial, claim: Claim | None) -> tuple[str, str]:

@@ -11,7 +11,7 @@ import polars as pl
 import scipy
 
 from truerank.arrays import Floats
-from truerank.claims.claim import Claim, Repair, became, signed
+from truerank.claims.claim import Claim, Repair, became, beyond_chance, signed
 from truerank.claims.file_questions import LUCK, harder
 from truerank.claims.results import ClaimAnswer
 from truerank.sources.golden_rows import first_names
@@ -148,12 +148,13 @@ def results_answer(claim: Claim, cells: pl.DataFrame, others: pl.DataFrame) -> C
     # One model may have made both results: these tasks then say that there is no difference.
     doubted = pl.concat([twice.select("task"), lent.select("task"), zero.select("task")])
     label = f"without {_tasks(doubted)}"
-    left = claim.repaired((Repair(label, frozenset(doubted["task"])),)) if len(doubted) else None
+    gone = frozenset(doubted["task"])
+    left = claim.repaired((Repair(label, gone),)) if gone else None
     if left is None:
         return answer
     row = replace(left.base, label=label)
     weak = claim.base.effect == "stands" != row.effect
-    consequence = f"W{label[1:]}, {became(claim, claim.base, row, moved=True)}."
+    consequence = f"W{label[1:]}, {became(claim, claim.base, row, moved=beyond_chance(claim, gone))}."
     return replace(
         answer, estimates=(row,), consequence=consequence, remark=f"{' '.join(faults)} {consequence} {splits}",
         exception=(faults[0], consequence) if weak else (), plausible=weak,

@@ -167,8 +167,7 @@ def choice_answer(claim: Claim, tried: Mapping[str, pl.DataFrame], resampling: R
     )
     stands = row.effect == "stands"
     word = "MORE THAN THE CHOICE" if stands else "THE CHOICE EXPLAINS IT"
-    says_of_lead = "the lead stays" if stands else "chance can explain its lead"
-    consequence = f"Counting that choice, {says_of_lead}: {row.figures()}."
+    consequence = f"Counting that choice, {became(claim, claim.base, row, moved=True)}."
     return ClaimAnswer(
         "choice", word, evidence, row.effect, consequence, (row,),
         "" if stands else f"Measure {claim.system} on {claim.unit} that it was not chosen on.",
@@ -460,7 +459,9 @@ def _policies(
     spread = f"it is {signed(min(values))} to {signed(max(values))}" if values else "it has no value"
     if values and round(min(values), 3) == round(max(values), 3):
         spread = f"it is {signed(min(values))} in every order of ties"
-    evidence = f"{len(main)} measures and {len(_TIES)} orders of ties were tried. By {claim.measure} {spread}."
+    evidence = (
+        f"{counted(len(main), 'measure')} and {len(_TIES)} orders of ties were tried. By {claim.measure} {spread}."
+    )
     base = claim.base.effect
     effect: Effect = base
     turned = [name for row, name in every if row.effect == "stands"] if base == "falls" else opposite
@@ -499,7 +500,7 @@ def _policies(
     says = f"{claim.baseline} leads {by}." if opposite else f"{capital(by)} chance can explain the lead."
     if over is not None and over.difference[0] <= 0 and not opposite and not weak:
         says = f"{capital(by)} the difference is {signed(over.difference[0])}."
-    shows = [f"B{row.label[1:]} the difference is {row.figures()}." for row, name in every if name in turned]
+    shows = [f"There the difference is {row.figures()}." for row, name in every if name in turned]
     return ClaimAnswer(
         "policies", word, evidence, effect, text, rows, exception=(says, *shows[:1]) if turned else (), facts=facts,
         unless=f"{claim.measure} is what counts for you",

@@ -308,9 +308,11 @@ def _lacking(files: Files) -> Iterable[RunFault]:
         if 2 * len(ends) > len(own[name]):
             # Of lists that are cut for most topics, the others say nothing.
             usual = int(ends["count"].quantile(0.5, "lower") or 0)
+            alike = len(ends) == len(own[name]) and ends["count"].n_unique() == 1
+            where = "per topic" if alike else f"in the median of {len(ends):,d} of {len(own[name]):,d} topics"
             yield RunFault(
                 "short-lists", name, "doubt", frozenset(),
-                f"{name} returns {usual:,d} results per topic, {other} returns more; the measure counts {files.depth}.",
+                f"{name} returns {usual:,d} results {where}, {other} returns more; the measure counts {files.depth}.",
                 "Retrieve as many results with both systems.",
             )  # fmt: skip
         elif len(ends) > max(_FEW, _SOME * len(judged)):

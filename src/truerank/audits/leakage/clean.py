@@ -236,6 +236,15 @@ def _rewritten(
     return swept
 
 
+def _cleaning(out: Path, swept: _Sweep, **found: Any) -> TrainCleaning:
+    """What was removed from a file, and where that is written."""
+    return TrainCleaning(
+        out=out, removed_file=_beside(out, "removed.tsv"), manifest_file=_beside(out, "manifest.json"),
+        read=swept.read, kept=swept.read - swept.removed, removed=swept.removed, removed_queries=len(swept.texts),
+        **found,
+    )  # fmt: skip
+
+
 def _beside(out: Path, ending: str) -> Path:
     return out.with_name(f"{out.name}.{ending}")
 
@@ -266,14 +275,9 @@ def _without_queries(
     for leak in (leak for key in swept.texts for leak in leaks.by_text[key]):
         topics[leak.test].add(leak.topic_id)
     missed = [pairs for text, pairs in leaks.by_text.items() if text not in swept.texts]
-    return TrainCleaning(
-        out=out,
-        removed_file=_beside(out, "removed.tsv"),
-        manifest_file=_beside(out, "manifest.json"),
-        read=swept.read,
-        kept=swept.read - swept.removed,
-        removed=swept.removed,
-        removed_queries=len(swept.texts),
+    return _cleaning(
+        out,
+        swept,
         topics={test or "(labels)": len(topics[test]) for test in sorted(topics)},
         not_found=sum(any(leak.source in ("", spec.name) for leak in pairs) for pairs in missed),
         threshold=audit.summary["threshold"],
@@ -315,14 +319,9 @@ def _without_examples(
         return _Sweep(read, len(dropped), seen)
 
     swept = _rewritten(spec, out, sweep, (rules, judged, audit_input(audit), _hash_of(source.fingerprint, form)))
-    return TrainCleaning(
-        out=out,
-        removed_file=_beside(out, "removed.tsv"),
-        manifest_file=_beside(out, "manifest.json"),
-        read=swept.read,
-        kept=swept.read - swept.removed,
-        removed=swept.removed,
-        removed_queries=len(swept.texts),
+    return _cleaning(
+        out,
+        swept,
         topics={" ".join(audit.summary["tests"]): len(leaking.topics)},
         not_found=len({text for _, text in leaking.by_text}.difference(swept.texts)),
         threshold=None,
