@@ -139,4 +139,4 @@ def test_an_interval_with_zero_and_with_the_first_difference_is_no_exception() -
     assert row.low is not None and row.low < 0
     assert (found.word, found.effect, word) == ("CANNOT TELL", "unknown", "HOLDS")
     assert f"By second judgments of 613 of 1,600 pairs: +0.380 → {row.figures()}" in found.consequence
-    assert "DCG@10, since nDCG@10 needs some topics that were judged again as a whole" in found.consequence
+    assert "DCG@10. nDCG@10 needs topics that were judged again as a whole" in found.consequence

@@ -124,16 +124,11 @@ def test_documents_that_are_cut_short_are_a_fault_and_no_documents_that_are_gone
     assert "behind D-0300: are the documents cut short?" in few.answer("versions").evidence
 
 
-@pytest.mark.parametrize("cause", ["other ids, such as 1 and D-0001", "another collection"])
-def test_a_previous_version_whose_ids_do_not_meet_is_named_with_the_cause(checked: Checked, cause: str) -> None:
+def test_a_previous_version_whose_ids_do_not_meet_is_refused(checked: Checked) -> None:
     grades, runs, queries, docs = _data(topics=8)
     old = {str(int(key[2:])): text for key, text in docs.items()}
-    if cause == "another collection":
-        old = {key: f"{text} of elsewhere" for key, text in old.items()}
-    with pytest.raises(InputError) as raised:
+    with pytest.raises(InputError, match="another collection, or with other ids"):
         checked(grades, runs, queries, docs, old)
-    assert cause in str(raised.value) and "old.jsonl" in str(raised.value.where)
-    assert raised.value.fault.startswith("it has 0 of the judged documents, `docs` has 120")
 
 
 @pytest.mark.parametrize(("gone", "swapped"), [(0, True), (5, False)])
@@ -174,9 +169,9 @@ def test_doubtful_documents_leave_the_sentence_open_and_a_change_says_whether_ch
     less = checked(grades, runs, queries, {key: text for key, text in before.items() if key not in gone}, before)
     change = less.answer("versions").consequence
     assert "22 of 24 topics" in less.conclusion.reason
-    assert "Leaving out these 2 topics alone changes the difference by " in change
-    assert "no more than chance does: leaving out 2 random topics changes it by " in change
-    assert "no more than chance does: leaving out 22 random documents changes it by " in change
+    assert "; leaving out these alone changes it by " in change
+    assert "Leaving out 2 random topics would change the difference by " in change
+    assert "Leaving out 22 random documents would change the difference by " in change
 
 
 def test_documents_that_are_gone_leave_the_runs_where_nobody_judged_them(checked: Checked) -> None:

@@ -71,7 +71,7 @@ INPUTS: dict[str, tuple[str, Callable[[], Check]]] = {
     "the same scores": ("CANNOT TELL", lambda: truerank.check(scores(*[0.0] * 30))),
     "scores that are missing": ("HOLDS", lambda: truerank.check(scores(*[0.2, 0.1] * 20, missing=2))),
     "runs: the other way round": ("DOES NOT HOLD", lambda: of_runs(-1.0)),
-    "runs: topics without an answer": ("HOLDS EXCEPT", lambda: of_runs(1.0, lacks=6)),
+    "runs: topics without an answer": ("HOLDS SMALLER", lambda: of_runs(1.0, lacks=6)),
     "runs: no topic in common": ("FILES AT FAULT", lambda: of_runs(1.0, apart=True)),
 }
 
@@ -84,7 +84,7 @@ def test_the_answer_has_twelve_lines_that_end_as_sentences_do(kind: str) -> None
     lines = summary(result).show().rpartition("\n\nIs ")[2].rpartition("\n\nHow ")[2].splitlines()
     assert len(lines) <= 12
     assert not any(line.endswith("…") or len(line) > 110 for line in lines)
-    assert f"{result.asked}  {word}".endswith(lines[0])
+    assert f"{result.asked} {word}".partition(" ")[2] in " ".join(" ".join(lines).split())
     told = [result.conclusion.reason, result.conclusion.caption, *result.conclusion.settles]
     told += [text for one in result.answers for text in (one.evidence, one.consequence, one.possible, one.settles)]
     assert not any("  " in text or re.search(r"\b(\d+) \1\b", text) for text in told)
@@ -114,9 +114,9 @@ def test_long_names_are_shortened_by_what_they_share() -> None:
         "common-experiment-number-12": "…12", "common-experiment-number-15": "…15",
     }  # fmt: skip
     result = truerank.check(table(*LONG[:2]))
-    assert result.conclusion.figure.startswith("…large beats …base: ")
-    # Data keep the names.
-    assert result.json()["claim"]["system"] == large and large not in result.conclusion.reason
+    # Tables alone have the short ones.
+    assert result.conclusion.figure.startswith(f"{large} beats {base}: ")
+    assert "…large  …base" in summary(result).show()
 
 
 def whole(rows: tuple[ClaimRow, ...], others: ClaimRow) -> None:

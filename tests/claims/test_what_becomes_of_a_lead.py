@@ -19,7 +19,7 @@ def row(value: float | None, low: float | None, high: float | None, *, few: bool
 @pytest.mark.parametrize(
     ("before", "after", "moved", "says"),
     [
-        (LEAD, LEAD, False, "the lead stays: +0.050 → +0.050 nDCG@10"),
+        (LEAD, LEAD, False, "the lead stays: +0.050 nDCG@10"),
         (LEAD, (0.04, 0.01, 0.07), False, "the lead stays: +0.050 → +0.040 nDCG@10"),
         # "shrinks" needs more than chance makes, and a smaller lead.
         (LEAD, (0.04, 0.01, 0.07), True, "the lead shrinks but stays: +0.050 → +0.040 nDCG@10"),
@@ -33,7 +33,7 @@ def row(value: float | None, low: float | None, high: float | None, *, few: bool
         # An interval below 0 is no absence of a lead, but one of the other.
         (LEAD, (-0.05, -0.09, -0.01), False, "plain is ahead: +0.050 → −0.050 nDCG@10 (−0.090 to −0.010)"),
         (NONE, LEAD, True, "a lead appears: +0.020 → +0.050 nDCG@10 (+0.010 to +0.090)"),
-        (NONE, NONE, False, "little changes, and chance can explain the difference: +0.020 → +0.020 nDCG@10"),
+        (NONE, NONE, False, "little changes, and chance can explain the difference: +0.020 nDCG@10"),
         (LEAD, (None, None, None), True, "nothing is left to compare"),
     ],
 )  # fmt: skip

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 import tempfile
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -67,3 +69,16 @@ def test_plain_lines_make_no_documents(tmp_path: Path, monkeypatch: pytest.Monke
     path.write_text("".join(json.dumps({"_id": at, "text": "x"}) + "\n" for at in range(9)))
     monkeypatch.setattr(documents, "json_row", None)
     assert [*open_documents(str(path)).ids()] == [str(at) for at in range(9)]
+
+
+@pytest.mark.parametrize("wanted", [1, 3, 7, 12])
+def test_wanted_ids_are_looked_up_in_parts_and_keep_the_order_of_the_collection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: int
+) -> None:
+    monkeypatch.setattr(documents, "_LOOKED_UP", 2)
+    ids = random.Random(3).sample(range(100), 12)
+    docs = tmp_path / "docs.jsonl"
+    docs.write_text("".join(json.dumps({"_id": f"d{one}", "text": "a text"}) + "\n" for one in [*ids, ids[0]]))
+    some = pl.Series(["elsewhere", *(f"d{one}" for one in sorted(ids[:wanted]))])
+    found = open_documents(str(docs), keep_empty=True).ids_among(some)
+    assert found.to_list() == [f"d{one}" for one in ids[:wanted]]

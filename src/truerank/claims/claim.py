@@ -419,11 +419,10 @@ def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: R
         if test is None:
             continue
         # A repair may do more than leave out what can be compared.
-        these = f"these {count:,d} {what} alone" if not math.isclose(test.change, size, abs_tol=1e-9) else "these"
-        more = "more than chance does" if test.p <= 1 - resampling.confidence else "no more than chance does"
+        alone = "" if math.isclose(test.change, size, abs_tol=1e-9) else " alone"
         beside.append(
-            f"Leaving out {these} changes the difference by {signed(test.change)}, {more}: leaving out {count:,d} "
-            f"random {what} changes it by {signed(test.low)} to {signed(test.high)}."
+            f"Leaving out {count:,d} random {what} would change the difference by {signed(test.low)} to "
+            f"{signed(test.high)}; leaving out these{alone} changes it by {signed(test.change)}."
         )
     # Where only judgments of 0 leave, nothing moves but by rounding.
     chances = [test.p for test in tests if test is not None and abs(test.change) > ROUNDING]
@@ -497,9 +496,10 @@ def became(claim: Claim, before: ClaimEstimate, after: ClaimEstimate, *, moved: 
     if after.value is None or before.value is None:
         return "nothing is left to compare"
     ends, change = after.interval, f"{signed(before.value)} → {signed(after.value)}{claim.measured}"
-    if signed(before.value) == signed(after.value) and after.effect != before.effect:
-        # What changes is the interval.
-        change, ends = f"{before.figures()} → {after.figures()}{claim.measured}", ""
+    if signed(before.value) == signed(after.value):
+        # What changes, if anything, is the interval.
+        same, ends = after.effect == before.effect, ends if after.effect == before.effect else ""
+        change = f"{signed(after.value) if same else f'{before.figures()} → {after.figures()}'}{claim.measured}"
     if after.effect == "falls":
         says = f"{claim.baseline} is ahead"
     elif after.effect == "stands":

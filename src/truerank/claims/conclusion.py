@@ -171,7 +171,8 @@ class _Outcome:
     def whole(self, word: ConclusionWord, found: str, figure: str, **rest: Any) -> ClaimConclusion:
         """A conclusion with all that does not depend on its word."""
         answers, fault = self.answers, self.fault
-        rest["means"] = tuple(part for part in rest.get("means", ()) if part not in f"{found} {figure}")
+        means = (part.replace(found or figure, "").replace(figure, "").strip() for part in rest.get("means", ()))
+        rest["means"] = tuple(part for part in means if part and part not in f"{found} {figure}")
         return ClaimConclusion(
             word, found, figure,
             **{
@@ -237,7 +238,9 @@ class _Outcome:
             return self.cannot(found, f"{figure}{_lead(self.claim, self.final)}.")
         for answer in self.answers:
             if answer.facts.get("only_without"):
-                return self.cannot(answer.found, answer.consequence, decided_by=answer.question)
+                rows = _conditions(self.rows, [answer])
+                rest = {"rows": rows, "caption": _caption(self.claim, rows, self.final), "settles": (answer.settles,)}
+                return self.cannot(answer.found, answer.consequence, decided_by=answer.question, **rest)
         return None
 
     def excepted(self, told: Sequence[str]) -> ClaimConclusion | None:
@@ -250,7 +253,7 @@ class _Outcome:
         rows = _conditions(self.rows, objecting)
         return self.whole(
             "HOLDS EXCEPT", found, " ".join(says) or f"As given, the lead is {_lead(self.claim, self.final)}.",
-            decision=f"Prefer {self.claim.system} only if {objecting[0].unless if objecting else _RULED_OUT}.",
+            decision=f"Prefer {self.claim.system} only if {objecting[0].unless if objecting else _NO_FAVOUR}.",
             means=(*(" ".join(one) for one in others), *self.also),
             settles=tuple(answer.settles for answer in objecting if answer.settles),
             rows=rows, caption=_caption(self.claim, rows, self.final),
@@ -267,8 +270,9 @@ class _Outcome:
             return self.whole("HOLDS SMALLER", self.found, self.became, decision=decision, means=self.also)
         # What a repair does is in the final difference.
         if smaller := [one for one in self.answers if one.effect == "smaller" and one.repair is None]:
-            first = smaller[0]
-            rest = {"decision": decision, "means": self.also, "decided_by": first.question}
+            first, rows = smaller[0], _conditions(self.rows, smaller[:1])
+            rest = {"decision": decision, "means": self.also, "decided_by": first.question, "rows": rows}
+            rest["caption"] = _caption(claim, rows, final)
             return self.whole("HOLDS SMALLER", first.found, first.consequence, **rest)
         by = signed(final.value or 0.0)
         if final.ends is not None:
@@ -285,8 +289,8 @@ def _how(repairs: Sequence[Repair]) -> str:
     return kinds.pop() if len(kinds) == 1 else "With all that corrected or left out"
 
 
-#: What an exception asks for where no other condition is known.
-_RULED_OUT: Final = "you can rule that out"
+#: What a yes in check.yaml asks for.
+_NO_FAVOUR: Final = "that does not favour it"
 #: Questions whose exceptions speak against a claim: none of them shows one.
 _OF_THE_DATA: Final = ("files", "leakage", "collection", "versions")
 #: A difference that three decimals show.
@@ -321,7 +325,7 @@ def _more(claim: Claim, row: ClaimEstimate, least: float | None, fault: ClaimAns
     first = (fault.settles,) if fault is not None and fault.settles else ()
     if not least or row.few:
         return first or (f"More {units}: at least {fewest_changes(claim.level)} must have different scores.",)
-    return (*first, sizes_shown(claim, row, least))
+    return (*(first or (f"More {units}.",)), sizes_shown(claim, row, least))
 
 
 def _rows(claim: Claim, change: ClaimChange | None, fault: ClaimAnswer | None) -> tuple[ClaimRow, ...]:
@@ -356,15 +360,21 @@ def _alike(one: ClaimEstimate, other: ClaimEstimate) -> bool:
     return len({*shown}) == 1 and one.topics == other.topics
 
 
-def _conditions(rows: tuple[ClaimRow, ...], objecting: Sequence[ClaimAnswer]) -> tuple[ClaimRow, ...]:
-    """The rows with the conditions under which the lead is not shown."""
-    found = [
-        ClaimRow(f"{one.label[0].upper()}{one.label[1:]}", "", one, "touched")
-        for answer in objecting
-        for one in answer.estimates
-        if one.effect != "stands" and not one.is_range and not one.measure and not _alike(one, rows[-1].estimate)
-    ]
-    return (*(row._replace(role="") for row in rows), *found)[:_MOST_ROWS]
+def _conditions(rows: tuple[ClaimRow, ...], deciding: Sequence[ClaimAnswer]) -> tuple[ClaimRow, ...]:
+    """The rows with the topics that failed and the others, or with conditions under which the lead is not shown."""
+    found = [row._replace(role="") for row in rows]
+    for answer in deciding:
+        if answer.split:
+            touched, others = answer.split
+            found += [ClaimRow(touched.label, "", touched, "touched"), ClaimRow(others.label, "", others, "answer")]
+        found += [
+            ClaimRow(capital(one.label), "", one, "touched")
+            for one in answer.estimates
+            if not answer.split and (one.effect != "stands" or answer.effect == "smaller")
+            if not (one.is_range or one.measure)
+            if not _alike(one, rows[-1].estimate)
+        ]
+    return tuple(found[:_MOST_ROWS])
 
 
 def _caption(claim: Claim, rows: tuple[ClaimRow, ...], final: ClaimEstimate) -> str:
@@ -434,7 +444,7 @@ def files_at_fault(grave: ClaimAnswer, answers: Sequence[ClaimAnswer]) -> ClaimC
     return ClaimConclusion(
         "FILES AT FAULT", grave.found or grave.evidence, "No score is shown.", "Use no score of these files.",
         settles=(grave.settles,) if grave.settles else (), decided_by="files", unknown=unknown,
-        not_checked=("all else",),
+        not_checked=("everything else",),
     )  # fmt: skip
 
 

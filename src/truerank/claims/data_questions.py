@@ -217,8 +217,9 @@ def collection_answer(
         "collection", found["verdict"], found["why"], "unknown", "", (), found["settle"], "collection", (), facts
     )  # fmt: skip
     if not sources.has("docs"):
-        text = "Judgments were checked; documents were not: give `docs`."
+        text = "The judgments were checked; the documents were not given."
         answer = replace(answer, consequence=text, facts={**answer.facts, "without_documents": True})
+        answer = replace(answer, settles=answer.settles or "Give `docs`.")
     if claim is None:
         return answer
     answer = _repaired(claim, answer, audit, given.resampling, gone)
@@ -226,8 +227,8 @@ def collection_answer(
 
 
 def _verdict_of(audit: CollectionAudit) -> dict[str, Any]:
-    whole = audit.verdicts[0]
-    settle = "Correct the test set: its page (`out`) lists every fault with its remedy."
+    whole, page = audit.verdicts[0], "its page (`out`) lists every fault with its remedy."
+    settle = f"Correct the test set: {page}" if whole.word.startswith("FAULTY") else ""
     return {"verdict": whole.word, "why": whole.sentence, "settle": settle}
 
 

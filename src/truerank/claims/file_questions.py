@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -40,23 +40,6 @@ _SHORT: Final = 20
 LUCK: Final = 0.05
 
 
-def first_lists(claim: Claim, run: pl.DataFrame) -> dict[str, list[str]]:
-    """The first documents of each judged topic, in their order."""
-    judged = on_topics(run, claim.qrels["topic_id"].unique()).sort("topic_id", "rank")
-    first = judged.group_by("topic_id", maintain_order=True).agg(pl.col("doc_id").head(cutoff_of(claim)))
-    return dict(first.iter_rows())
-
-
-def mean_shared(mine: dict[str, list[str]], other: dict[str, list[str]]) -> float:
-    """The mean share of first documents that two runs have in common."""
-    shares = [
-        len(set(docs) & set(other[topic])) / len(set(docs) | set(other[topic]))
-        for topic, docs in mine.items()
-        if topic in other
-    ]
-    return float(np.mean(shares)) if shares else 0.0
-
-
 #: How the headline names what is left out, by kind of fault.
 _WITHOUT: Final[Mapping[str, str]] = {
     "misplaced-judgments": "whose judgments belong to another topic",
@@ -73,6 +56,8 @@ _MISPLACED: Final[Mapping[str, str]] = {
     "inverted": "rank documents the wrong way round",
     "other collection": "do not fit their topics",
 }
+#: Kinds of topics that one system failed on.
+_FAILED: Final = ("failed-topics", "lacking-topics")
 #: Notes that the answer says in any case.
 _SAID: Final = (
     "repeated-pairs", "unjudged-topics", "unanswered-topics", "nearly-identical-runs",
@@ -131,11 +116,8 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
         null = _null_ranker(claim, qrels, given)
         facts["floor"] = {**null.floor.json(), "ranks": null.of, "by": null.name}
     if grave:
-        return ClaimAnswer(
-            "files", "FILES AT FAULT", " ".join(fault.reason for fault in grave), "unknown",
-            "Correct this first. Until then any score would mislead.",
-            settles=" ".join(dict.fromkeys(fault.remedy for fault in grave)), facts=facts, found=grave[0].reason,
-        )  # fmt: skip
+        remedies = " ".join(dict.fromkeys(fault.remedy for fault in grave))
+        return ClaimAnswer.at_fault(grave[0].reason, remedies, facts, " ".join(fault.reason for fault in grave))
     evidence = _sentence(claim, facts)
     named = " ".join(fault.reason for fault in faults)
     own = [fault.reason for fault in faults if fault.weight != "note" and fault.run in ("", *pair)]
@@ -205,39 +187,58 @@ def reads_queries(claim: Claim, name: str) -> bool:
     return apart.low is not None and apart.low > 0
 
 
+_RULED_OUT: Final = "you can rule that out"
+
+
+class _Objection(NamedTuple):
+    """What the files show against a claim.
+
+    Attributes:
+        says: what was found, and what that does to the lead.
+        row: the difference under this condition.
+        unless: where the claim may be relied on all the same.
+    """
+
+    says: tuple[str, ...]
+    row: ClaimEstimate
+    unless: str = _RULED_OUT
+
+
 def _allowed_for(
     claim: Claim, answer: ClaimAnswer, faults: tuple[RunFault, ...], given: Inquiry, null: NullRanker
 ) -> ClaimAnswer:
     """The answer with what leaving out the topics that a fault touches does, and with what else changes the claim."""
     own = [_counting(claim, fault) for fault in faults if fault.run in ("", claim.system, claim.baseline)]
     touched = [fault for fault in own if fault.weight == "topics"]
-    exceptions = (*_exceptions(claim, own), *_large(claim, own))
-    floor = null.floor.mean or 0.0
-    low = not lower_is_better(claim.measure) and floor >= _LOW and _above(claim, null).effect != "stands"
-    if low and not (null.of == "collection" and reads_queries(claim, claim.system)):
-        says = f"{_FLOORS[null.of]} scores {floor:.3f}{claim.measured}."
-        no_more = f"{claim.system} does not score more than that, as far as chance lets see."
-        exceptions += (((says, no_more), claim.base),)
+    objections = [*_objections(claim, own), *_no_more(claim, null)]
     remarks = [fault.reason for fault in own if fault.kind in _SAID]
-    effect, estimates, repair = claim.base.effect, [row for _, row in exceptions if row is not claim.base], None
+    effect, estimates, repair = claim.base.effect, [one.row for one in objections if one.row is not claim.base], None
     consequence = "No fault was found in the files." if not own else "The files do not change the difference."
+    found, split = objections[0].says[0] if objections else answer.found, tuple[ClaimEstimate, ...]()
     for fault in own:
-        if (row := _beside(claim, fault)) is None:
+        if not (told := _told(claim, fault)):
             continue
+        row = told[-1]
         estimates += [] if any(one.label == row.label for one in estimates) else [row]
         moved = fault.kind == "short-lists" or beyond_chance(claim, fault.topics)
-        consequence = f"{capital(row.label)}, {became(claim, claim.base, row, moved=moved)}."
-        remarks.append(consequence)
-    if exceptions:
-        consequence = " ".join(part for text, _ in exceptions for part in text)
-    facts, found = dict(answer.facts), exceptions[0][0][0] if exceptions else answer.found
+        says = f"{capital(row.label)}, {became(claim, claim.base, row, moved=moved)}."
+        remarks.append(says)
+        less = moved and row.effect == claim.base.effect == "stands" and _is_less(claim, fault, row)
+        if effect != "smaller" or less:
+            consequence = says
+            split = (told[0], replace(row, label=f"{row.topics:,d} other {claim.unit}")) if len(told) > 1 else ()
+        if less:
+            effect, found = "smaller", fault.reason
+    if objections:
+        consequence = " ".join(part for one in objections for part in one.says)
+    facts = dict(answer.facts)
     if touched:
         topics = frozenset(topic for fault in touched for topic in fault.topics)
-        remarks += [f"Left out: {and_more(sorted(one.topics, key=natural), 5)}." for one in touched]
+        remarks += [f"Left out: {claim.unit} {and_more(sorted(one.topics, key=natural), 5)}." for one in touched]
         kinds = list(dict.fromkeys(_WITHOUT[fault.kind] for fault in touched))
         found = touched[0].reason
         which = ("that repeat another one", "copies") if touched[0].kind == "copied-topics" else ("at fault", kinds[0])
-        where = "Counted once" if kinds == [_WITHOUT["copied-topics"]] else ""
+        where = "With each counted once" if kinds == [_WITHOUT["copied-topics"]] else ""
         what = f"without the {counted(len(topics), 'topic')} {' or '.join(kinds)}"
         repair = Repair(what, topics, which=which, where=where)
         change = change_by(claim, (repair,), repair.what, given.resampling)
@@ -251,8 +252,8 @@ def _allowed_for(
         consequence = f"{capital(repair.what)}, {says}. {change.beside}".strip()
     return replace(
         answer, effect=effect, consequence=consequence, estimates=tuple(estimates), repair=repair, facts=facts,
-        exception=tuple(part for text, _ in exceptions for part in text), plausible=bool(exceptions),
-        remark=" ".join(remarks), found=found,
+        exception=tuple(part for one in objections for part in one.says), plausible=bool(objections), split=split,
+        remark=" ".join(remarks), found=found, unless=objections[0].unless if objections else answer.unless,
     )  # fmt: skip
 
 
@@ -263,32 +264,47 @@ def _counting(claim: Claim, fault: RunFault) -> RunFault:
     return fault._replace(reason=f"{fault.reason[:-1]}; they count 0.") if zero else fault
 
 
-def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[tuple[str, ...], ClaimEstimate]]:
-    """Faults that nothing repairs, where the claim changes without what they touch."""
+def _is_wide(claim: Claim, fault: RunFault) -> bool:
+    return len(fault.topics) >= LARGE * len(claim.evaluation.topics)
+
+
+def _is_less(claim: Claim, fault: RunFault, row: ClaimEstimate) -> bool:
+    """Whether so much less of a lead is left, or so many answers of the baseline lack, that its size is another one."""
+    size, lacks = claim.base.value or 0.0, fault.kind == "lacking-topics" and fault.run == claim.baseline
+    return (row.high is not None and row.high < size) or (lacks and _is_wide(claim, fault) and (row.value or 0) < size)
+
+
+def _no_more(claim: Claim, null: NullRanker) -> Iterable[_Objection]:
+    """What a system says that scores no more than a ranking which never reads the query."""
+    floor = null.floor.mean or 0.0
+    low = not lower_is_better(claim.measure) and floor >= _LOW and _above(claim, null).effect != "stands"
+    if low and not (null.of == "collection" and reads_queries(claim, claim.system)):
+        says = f"{_FLOORS[null.of]} scores {floor:.3f}{claim.measured}."
+        yield _Objection(
+            (says, f"{claim.system} does not score more than that, as far as chance lets see."), claim.base
+        )
+
+
+def _objections(claim: Claim, faults: Iterable[RunFault]) -> Iterable[_Objection]:
+    """Faults that nothing repairs, where the claim changes without what they touch, or that touch many topics."""
     for fault in faults:
+        other = claim.baseline if fault.run == claim.system else claim.system
         if fault.kind == "fixed-list" and not reads_queries(claim, fault.run):
-            yield (fault.reason, f"{fault.run} does not read the query."), claim.base
-        if fault.kind == "short-lists" and claim.base.effect == "stands":
-            row, size = _as_deep(claim, fault), claim.base.value
-            if row.effect != "stands" or (row.high is not None and size is not None and row.high < size):
-                yield (fault.reason, f"{capital(row.label)}, {became(claim, claim.base, row, moved=True)}."), row
-        if fault.exception and claim.base.effect == "stands":
-            yield from _doubted(claim, fault)
+            yield _Objection((fault.reason, f"{fault.run} does not read the query."), claim.base)
         skipped = fault.kind == "lacking-topics" and claim.scoring.missing == "skip"
         if skipped and harder(claim, fault.run, fault.topics):
-            other = claim.baseline if fault.run == claim.system else claim.system
-            yield (fault.reason, f"These are harder than others: {other} does worse on them, too."), claim.base
-
-
-def _large(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[tuple[str, ...], ClaimEstimate]]:
-    """Faults of many topics, which are left out or count 0, and say that the files are not what they should be."""
-    for fault in faults:
-        wide = len(fault.topics) >= LARGE * len(claim.evaluation.topics) and claim.base.effect == "stands"
-        lost = fault.kind == "lacking-topics" and fault.run == claim.baseline and claim.scoring.missing != "skip"
-        if wide and lost:
-            yield (fault.reason, f"They count 0 for {fault.run}, which makes the lead larger."), claim.base
-        elif wide and fault.weight == "topics" and fault.kind != "copied-topics":
-            yield (fault.reason, "So many topics at fault leave no result as it was."), claim.base
+            says = f"These are harder than others: {other} does worse on them, too."
+            yield _Objection((fault.reason, says), claim.base, "these do not matter to you")
+        if claim.base.effect != "stands":
+            continue
+        if fault.kind == "short-lists" and (row := _as_deep(claim, fault)).effect != "stands":
+            says = f"{capital(row.label)}, {became(claim, claim.base, row, moved=True)}."
+            yield _Objection((fault.reason, says), row, "its longer lists are what you want")
+        if fault.exception:
+            yield from _doubted(claim, fault)
+        if fault.weight == "topics" and fault.kind != "copied-topics" and _is_wide(claim, fault):
+            says = f"With so many {claim.unit} at fault, others may be at fault too."
+            yield _Objection((fault.reason, says), claim.base, f"the other {claim.unit} are sound")
 
 
 def _where_alike(claim: Claim, answer: ClaimAnswer, files: Files) -> ClaimAnswer:
@@ -338,15 +354,15 @@ def harder(claim: Claim, name: str, topics: Collection[str]) -> bool:
     return all(map(len, parts)) and bool(scipy.stats.mannwhitneyu(*parts, alternative="less").pvalue <= LUCK)
 
 
-def _beside(claim: Claim, fault: RunFault) -> ClaimEstimate | None:
-    """What is told beside the difference in any case: with lists of one length, or without topics that failed."""
+def _told(claim: Claim, fault: RunFault) -> tuple[ClaimEstimate, ...]:
+    """What is told in any case: the difference with lists of one length, or on topics that failed and on the others."""
     if fault.kind == "short-lists":
-        return _as_deep(claim, fault)
-    if fault.kind not in ("failed-topics", "lacking-topics"):
-        return None
-    if (left := claim.repaired((Repair("", fault.topics),))) is None:
-        return None
-    return replace(left.base, label=fault.exception)
+        return (_as_deep(claim, fault),)
+    every, what = frozenset(claim.answered), fault.exception
+    if fault.kind not in _FAILED or not every & fault.topics or every <= fault.topics:
+        return ()
+    touched = claim.of(claim.evaluation, what.removeprefix("without the "), fault.topics)
+    return touched, claim.of(claim.evaluation, what, every - fault.topics)
 
 
 def _as_deep(claim: Claim, fault: RunFault) -> ClaimEstimate:
@@ -364,21 +380,22 @@ def ended_with(claim: Claim, shorter: str) -> dict[str, pl.DataFrame]:
     return runs
 
 
-def _doubted(claim: Claim, fault: RunFault) -> Iterable[tuple[tuple[str, ...], ClaimEstimate]]:
+def _doubted(claim: Claim, fault: RunFault) -> Iterable[_Objection]:
     """What a run shows of how it was made, where the claim is not shown without what that touches."""
     if not fault.topics and not fault.documents:
         # A baseline that knows the judgments speaks for the system.
         if fault.run == claim.system or fault.kind in ("lost-documents", "other-index"):
-            yield (fault.reason,), claim.base
+            yield _Objection((fault.reason,), claim.base)
         return
     left = claim.repaired((Repair(fault.exception, fault.topics, fault.documents),))
-    seen = fault.kind == "judgments-in-sight" and len(fault.topics) >= LARGE * len(claim.evaluation.topics)
+    seen = fault.kind == "judgments-in-sight" and _is_wide(claim, fault)
     if left is None or (seen and fault.run == claim.system):
-        yield (fault.reason,), claim.base
+        yield _Objection((fault.reason,), claim.base)
     elif left.base.effect != "stands":
-        row = replace(left.base, label=f"without these {len(fault.topics):,d} topics")
-        moved = beyond_chance(claim, fault.topics)
-        yield (fault.reason, f"{capital(row.label)}, {became(claim, claim.base, row, moved=moved)}."), row
+        row = replace(left.base, label=fault.exception)
+        says = f"{capital(row.label)}, {became(claim, claim.base, row, moved=beyond_chance(claim, fault.topics))}."
+        unless = f"{fault.run} would fail there again" if fault.kind in _FAILED else _RULED_OUT
+        yield _Objection((fault.reason, says), row, unless)
 
 
 def _pair(given: Inquiry, material: ClaimMaterial, claim: Claim | None) -> tuple[str, str]:
@@ -414,13 +431,12 @@ def _sentence(claim: Claim | None, facts: Mapping[str, Any]) -> str:
     if claim is None:
         return "" if facts["faults"] else "Ids, ranks, scores and topics fit each other."
     scores, floor = facts["scores"], facts["floor"]
-    both = " and ".join(f"{name} scores {row['score']:.3f}{claim.measured}" for name, row in scores.items())
-    lengths = " and ".join(
-        f"{name} returns {low:,d} to {high:,d}" if low < high else f"{name} returns {high:,d}"
-        for name, (low, _, high) in ((name, row["results"]) for name, row in scores.items())
-    )
+    both = ", ".join(f"{name} {row['score']:.3f}" for name, row in scores.items())
+    ends = [row["results"] for row in scores.values()]
+    lengths = [f"{low:,d} to {high:,d}" if low < high else f"{high:,d}" for low, _, high in ends]
+    every = "both" if ends[0] == ends[1] else f"{claim.system} {lengths[0]}, {claim.baseline}"
     lowest = "" if floor["mean"] is None else f" {_FLOORS[floor['ranks']]} scores {floor['mean']:.3f}."
-    return f"{both}. {lengths} results per topic.{lowest}"
+    return f"Scores{claim.measured}: {both}. Results per topic: {every} {lengths[1]}.{lowest}"
 
 
 def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:

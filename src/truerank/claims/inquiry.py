@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,10 +36,6 @@ _GROUPS: Final = ("sources", "options", "judged", "encoding", "resampling", "sco
 #: Fields that name files, perhaps after NAME=.
 _PATHS: Final = frozenset(("test", "qrels", "run", "tried", "train", "docs", "previous", "variants", "cache", "out"))
 _NAMED_PATHS: Final = frozenset(("model_judgments", "labels"))
-#: Ids of documents that are looked up at once.
-_LOOKED_UP: Final = 1_000_000
-#: Documents whose texts are compared, for the cause.
-_COMPARED: Final = 20_000
 #: What files of questions are read as.
 _OF_QUESTIONS: Final = frozenset(("golden file", "golden set", "expected answers", "score table"))
 _CHECKED: Final = ("test", "qrels", "run", "docs")
@@ -282,12 +277,12 @@ class ClaimMaterial:
 
         What is wrong with the documents is the question of the collection.
         """
-        return None if self.sources.docs is None else ids_among(self.sources.docs, self._named)
+        return self._held(self.sources.docs)
 
     @cached_property
     def before(self) -> pl.Series | None:
         """The same of the documents that were judged; None where they were not given."""
-        return None if self.sources.previous is None else ids_among(self.sources.previous, self._named)
+        return self._held(self.sources.previous)
 
     @cached_property
     def gone(self) -> pl.Series:
@@ -296,48 +291,23 @@ class ClaimMaterial:
             return pl.Series(dtype=pl.String)
         return self.before.filter(~self.before.is_in(self.held.implode()))
 
-    @property
-    def _named(self) -> pl.Series:
+    def _held(self, docs: str | None) -> pl.Series | None:
         frames = (*self.runs.values(), *([] if self.qrels is None else [self.qrels]))
-        return pl.concat([pl.Series(dtype=pl.String), *(one["doc_id"].unique() for one in frames)]).unique()
+        named = pl.concat([pl.Series(dtype=pl.String), *(one["doc_id"].unique() for one in frames)]).unique()
+        return None if docs is None else open_documents(docs, keep_empty=True).ids_among(named)
 
 
 def refuse_other_version(material: ClaimMaterial) -> None:
-    """Says so where `previous` has hardly one of the judged documents that `docs` has, with the likely cause."""
+    """Says so where `previous` has hardly one of the judged documents that `docs` has."""
     if material.qrels is None or material.held is None or material.before is None:
         return
     judged = material.qrels["doc_id"].unique()
     here, there = (int(judged.is_in(ids.implode()).sum()) for ids in (material.held, material.before))
     if there >= HARDLY * here:
         return
-    old, new = (
-        {
-            one.text: one.doc_id
-            for one in islice((one for block in open_documents(str(docs)).batches() for one in block), _COMPARED)
-        }
-        for docs in (material.sources.previous, material.sources.docs)
-    )
-    same = [(key, new[text]) for text, key in old.items() if new.get(text, key) != key]
-    fault = f"it has {there:,d} of the judged documents, `docs` has {here:,d}"
-    if same:
-        cause = f"{len(same):,d} documents have one text in both and other ids, such as {same[0][0]} and {same[0][1]}"
-        remedy = "write its ids as `docs` and the judgments have them"
-    else:
-        cause = f"no text of the first {_COMPARED:,d} of each is in both: it looks like another collection"
-        remedy = "give the documents that were judged, with the same ids"
-    raise InputError(f"{fault}; {cause}", remedy, where=f"previous ({material.sources.previous})")
-
-
-def ids_among(docs: str, wanted: pl.Series) -> pl.Series:
-    """The ids of documents that are wanted, in the order of the collection."""
-    ids = open_documents(docs, keep_empty=True).ids()
-    found, some = pl.Series(dtype=pl.String), pl.Series(dtype=pl.String)
-    while len(more := pl.Series(list(islice(ids, _LOOKED_UP)), dtype=pl.String)) or len(some):
-        some = some.append(more)
-        # Each look takes as long as there are wanted ones, so that as many are looked up at once.
-        if len(more) < _LOOKED_UP or len(some) >= len(wanted):
-            found, some = found.append(some.filter(some.is_in(wanted.implode()))), some.clear()
-    return found.unique(maintain_order=True)
+    fault = f"it has {there:,d} of the judged documents, `docs` has {here:,d}: another collection, or with other ids"
+    remedy = "give the documents that were judged, with the ids that `docs` and the judgments have"
+    raise InputError(fault, remedy, where=f"previous ({material.sources.previous})")
 
 
 def completed(sources: ClaimSources) -> ClaimSources:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import yaml
@@ -41,6 +42,7 @@ _CLEAR: Final = frozenset(("AS THEY SEEM", "CLEAN", "SOUND"))
 #: Lines of the answer, and columns of a line.
 _MOST_LINES: Final = 12
 _WIDTH: Final = 100
+_wrapped: Final = partial(textwrap.wrap, width=_WIDTH, break_on_hyphens=False, break_long_words=False)
 
 
 def review(result: Check, inputs: Sequence[Input]) -> str:
@@ -60,17 +62,11 @@ def review(result: Check, inputs: Sequence[Input]) -> str:
 @summarises(Check)
 def _summary(result: Check) -> Summary:
     conclusion = result.conclusion
-    settles = [
-        f"{spoken(question(one.question).text, golden=result.golden)} {flags(one.settles)}"
-        for one in result.answers
-        if one.settles
-    ]
     details: tuple[Table | str, ...] = (
         *(["\n".join(conclusion.means)] if conclusion.means else []),
         "What was checked:\n" + "\n".join(f"{mark} {text}" for mark, text in checks_of(result)),
         *([_runs(result)] if _scores(result) else []),
         _answer_table(result),
-        *(["To settle:\n" + "\n".join(f"- {one}" for one in settles)] if settles else []),
     )
     notes = (*place_note("The page", result.folder, "report.html"), *gallery_notes(result.json()))
     fault = None
@@ -83,15 +79,15 @@ def _summary(result: Check) -> Summary:
 def _answered(result: Check) -> list[str]:
     """The answer in at most twelve lines: what was found, before and after, what it means, and what settles it."""
     conclusion = result.conclusion
-    head, said = [f"{result.asked}  {conclusion.word}"], f"{conclusion.sentence} {conclusion.decision}"
-    for text in (conclusion.found, conclusion.figure):
-        head += textwrap.wrap(text, _WIDTH)
-    decision, title = textwrap.wrap(conclusion.decision, _WIDTH), "Next" if conclusion.word in _DO else "To settle"
+    head, said = list[str](), f"{conclusion.sentence} {conclusion.decision}"
+    for text in (f"{result.asked}  {conclusion.word}", conclusion.found, conclusion.figure):
+        head += _wrapped(text)
+    decision, title = _wrapped(conclusion.decision), "Next" if conclusion.word in _DO else "To settle"
     every, unlooked = conclusion.rows, _left_open(result)
     # Of a long answer the first and the last row are told, and what settles it first.
     for rows, count in ((every, 2), (every, 1), (every[:1] + every[-1:], 1), (every[:1] + every[-1:], 0)):
         settles = " ".join(map(flags, conclusion.settles[:count]))
-        end = [*(textwrap.wrap(f"{title}: {settles}", _WIDTH) if settles else ()), *unlooked]
+        end = [*(_wrapped(f"{title}: {settles}") if settles else ()), *unlooked]
         table = _row_lines(result, rows[: 1 if len(every) == 1 else None]) if rows else []
         room = _MOST_LINES - len(head) - len(decision) - len(end) - len(table)
         if room >= 0:
@@ -104,13 +100,13 @@ def _answered(result: Check) -> list[str]:
     ]
     beside = list[str]()
     for line in shown:
-        wrapped = textwrap.wrap(line, _WIDTH, subsequent_indent="  ")
+        wrapped = _wrapped(line, subsequent_indent="  ")
         told = bool(every) and line.partition(": ")[2].partition("; ")[0] in said
         beside += wrapped if not told and len(beside) + len(wrapped) <= room else []
     room -= len(beside)
     # What was left out or has to be said in any case, as far as there is room.
     for text in conclusion.means:
-        wrapped, after = textwrap.wrap(text, _WIDTH), text.partition(": ")[2].rstrip(".")
+        wrapped, after = _wrapped(text), text.partition(": ")[2].rstrip(".")
         if len(wrapped) <= room and not (after and after in " ".join(beside)):
             decision, room = [*decision, *wrapped], room - len(wrapped)
     return [*head, *([""] if table and room > 0 else []), *table, *beside, *decision, *end]
@@ -193,7 +189,7 @@ def checks_of(result: Check) -> list[tuple[str, str]]:
             clear.append(short if not clear else short[0].lower() + short[1:])
             continue
         first = answer.consequence.partition(". ")[0] if result.claim is not None else ""
-        says = (answer.found or first or answer.possible or answer.evidence).rstrip(".")
+        says = flags(answer.found or first or answer.possible or answer.evidence).rstrip(".")
         lines.append((mark, f"{short}: {says}{_done(answer) if mark == '○' else ''}"))
     lines.sort(key=lambda line: ("●○?".index(line[0]), not line[1].endswith((_LEFT_OUT, _CORRECTED, _BOTH))))
     if clear:
@@ -224,16 +220,13 @@ def _verdict(result: Check) -> Verdict:
 
 @reports(Check)
 def _report(result: Check) -> Report:
+    rows = _rows_table(result, result.conclusion.rows)
     return Report(
         title=f"{result.asked} {result.conclusion.word}",
         lead="",
         verdicts=(_verdict(result),),
         sections=tuple(_sections(result)),
-        tables={
-            "answers": _answer_table(result),
-            "runs": _runs(result),
-            "estimates": _estimates(result),
-        },
+        tables={"answers": _answer_table(result), "runs": _runs(result), **({} if rows is None else {"rows": rows})},
         json=result.json(),
         front=front_of(result),
     )
@@ -364,10 +357,12 @@ def _runs(result: Check) -> Table:
     """Both scores, what of them is judged, and how many results there are."""
     measure = "Score" if result.claim is None else result.claim.measure
     lengths = heads("First_results_judged:.0%, Fewest_results:,d, Median:,d, Most:,d")
-    columns = (Column("System"), *Column.numbers(".3f", measure), *lengths)
-    rows = [(name, row["score"], row["judged"], *row["results"]) for name, row in _scores(result).items()]
-    if rows and (floor := result.answer("files").facts["floor"])["mean"] is not None:
-        rows.append((f"never reads the query: {floor['by']}", floor["mean"], None, None, None, None))
+    # Of a table of questions few results are labelled, as nobody wants more.
+    columns = (Column("System"), *Column.numbers(".3f", measure), *lengths[result.golden :])
+    rows = [
+        (name, row["score"], *([] if result.golden else [row["judged"]]), *row["results"])
+        for name, row in _scores(result).items()
+    ]
     return Table("Both systems, as given.", columns, tuple(rows))
 
 
@@ -378,37 +373,28 @@ def _line(result: Check, answer: ClaimAnswer) -> AnswerLine:
         word, level = EFFECTS[answer.effect], answer.level
     link = f"{answer.folder}/report.html" if answer.folder else ""
     possible = f"Still possible: {answer.possible}" if answer.possible else ""
-    evidence = " ".join(dict.fromkeys(filter(None, (answer.found, answer.evidence))))
+    # The evidence may begin with the same count.
+    same = answer.found.split()[:3] == answer.evidence.split()[:3]
+    evidence = " ".join(filter(None, ("" if same else answer.found, answer.evidence)))
     consequence = flags(" ".join(filter(None, (answer.consequence, possible))))
     title = spoken(about.text, golden=result.golden)
     return AnswerLine(title, word, level, evidence, consequence, flags(answer.settles), link, about.rule.code)
 
 
-def _estimates(result: Check) -> Table:
-    measure = "" if result.claim is None else result.claim.measure
-    unit = "Topics" if result.claim is None else result.claim.unit.capitalize()
-    rows = tuple(
-        (
-            question(answer.question).short, one.label, one.measure or measure, one.topics,
-            *(one.scores or (None, None)), one.value, one.low, one.high, EFFECTS[one.effect],
-        )
-        for answer in result.answers
-        for one in answer.estimates
-    )  # fmt: skip
-    numbers = heads("System:.4f, Baseline:.4f, Difference:+.4f, From:+.4f, To:+.4f, The_lead")
-    columns = (Column("Check"), *heads("Condition, Measure"), *Column.numbers(",d", unit), *numbers)
-    return Table("The difference under each condition.", columns, rows)
+def _rows_table(result: Check, rows: Sequence[ClaimRow]) -> Table | None:
+    """The first table, as files and the card have it; None without a claim."""
+    if result.claim is None or not rows:
+        return None
+    names = [result.names.get(name, name) for name in (result.claim.system, result.claim.baseline)]
+    columns = (Column(""), *Column.numbers(".3f", *names), Column(f"Difference ({_level_of(result.claim)})"))
+    cells = ((row.name, *(row.estimate.scores or (None, None)), row.estimate.figures()) for row in rows)
+    return Table("", columns, tuple(cells))
 
 
 def card_of(result: Check) -> str:
     """A statement for a README or a pull request, in Markdown: the answer, three rows, and what was not checked."""
-    conclusion, rows, table = result.conclusion, result.conclusion.rows, None
-    if result.claim is not None and rows:
-        names = [result.names.get(name, name) for name in (result.claim.system, result.claim.baseline)]
-        columns = (Column(""), *Column.numbers(".3f", *names), Column(f"Difference ({_level_of(result.claim)})"))
-        chosen = rows if len(rows) < 4 else (rows[0], rows[1], rows[-1])
-        cells = ((row.name, *(row.estimate.scores or (None, None)), row.estimate.figures()) for row in chosen)
-        table = Table("", columns, tuple(cells))
+    conclusion, rows = result.conclusion, result.conclusion.rows
+    table = _rows_table(result, rows if len(rows) < 4 else (rows[0], rows[1], rows[-1]))
     unlooked = f"Not checked: {', '.join(conclusion.not_checked)}." if conclusion.not_checked else ""
     return card(
         f"{result.asked} {conclusion.word}",

@@ -121,7 +121,7 @@ def pools_answer(claim: Claim) -> ClaimAnswer:
     base = claim.base
     whole = [run for run in results.pair if results.whole_depths[run] >= results.depth]
     text = " and ".join(f"{share:.0%} of {run}'s" for run, share in shares.items())
-    evidence = f"Judged are, apart from relevant ones, {text} first {results.depth} results."
+    evidence = f"Relevant ones aside, {text} first {results.depth} results are judged." if any(shares.values()) else ""
     if len(whole) == 2:
         consequence = "Both systems' results were judged to the same depth."
         return ClaimAnswer(_QUESTION, "ALIKE", evidence, base.effect, consequence, facts=facts)
@@ -180,6 +180,7 @@ def _of_filtered(claim: Claim, filtered: str, facts: dict[str, Any]) -> ClaimAns
     return ClaimAnswer(
         _QUESTION, "FILTERED", evidence, effect, consequence, (after,), settles, facts=facts,
         plausible=filtered == claim.system, exception=(found, consequence), found=found,
+        unless="it was made to rank judged documents only",
     )  # fmt: skip
 
 
@@ -190,10 +191,9 @@ def _traced(claim: Claim, results: JudgedResults, trace: PoolTrace, facts: dict[
     """The claim where nothing that one run alone has was judged relevant."""
     base = claim.base
     others = listed(trace.pooled) if len(trace.pooled) < 3 else "other systems"
-    found = (
-        f"{trace.lacking} has {trace.beyond:,d} results that {others} rank below {trace.depth}, and none of them is "
-    )
-    found += "judged relevant. Perhaps nobody judged them."
+    rank = "ranks" if len(trace.pooled) == 1 else "rank"
+    found = f"None of {trace.beyond:,d} results of {trace.lacking} that {others} {rank} below {trace.depth} was judged "
+    found += "relevant. Perhaps nobody judged them."
     evidence = (
         f"All relevant documents among {trace.lacking}'s first {trace.first} results are among the first {trace.depth} "
         f"of {listed(trace.pooled)}, {trace.near} of them in the lower half (p = {trace.p:.1g})."
@@ -218,7 +218,7 @@ def _traced(claim: Claim, results: JudgedResults, trace: PoolTrace, facts: dict[
     return ClaimAnswer(
         _QUESTION, "ONE RUN POOLED", evidence, base.effect, consequence, (at,),
         f"Judge {trace.lacking}'s first {results.depth} documents.", exception=(found, consequence), facts=facts,
-        possible=possible, plausible=moved, found=found,
+        possible=possible, plausible=moved, found=found, unless=f"{trace.lacking}'s own results are not relevant",
     )  # fmt: skip
 
 

@@ -38,24 +38,23 @@ def _other(text: str) -> str:
 
 
 def in_register(check: Check, systems: Iterable[str], names: Iterable[str], *, golden: bool) -> Check:
-    """A check whose sentences have the words of those who read them, and short names of systems.
+    """A check whose sentences have the words of those who read them, and short names of systems for its tables.
 
     Args:
-        systems: their names, which are shortened.
+        systems: their names.
         names: of other things, which are no words either.
         golden: whether it is about questions.
     """
     short = shortened(systems)
-    every = sorted({*names, *short} - {""}, key=lambda name: (-len(name), name))
-    if not golden and all(name == other for name, other in short.items()):
-        return check
+    if not golden:
+        return replace(check, names=short)
     # Commands and names are no words.
+    every = sorted({*names, *short} - {""}, key=lambda name: (-len(name), name))
     kept = re.compile(rf"(`[^`]*`|(?<![\w-])(?:{'|'.join(map(re.escape, every))})(?![\w-]))")
 
     def say(text: str) -> str:
         parts = kept.split(text)
         parts[::2] = (spoken(part, golden=golden) for part in parts[::2])
-        parts[1::2] = (short.get(name, name) for name in parts[1::2])
         return "".join(parts)
 
     answers, conclusion = _said(check.answers, say), _said(check.conclusion, say)

@@ -66,6 +66,7 @@ class ClaimAnswer:
         found: what was found, in one short sentence with its count; empty where nothing was.
         example: of what was found.
         unless: where the claim may be relied on in spite of the exception.
+        split: the topics that it touches, and the others, where no repair leaves them out.
     """
 
     question: str
@@ -85,6 +86,15 @@ class ClaimAnswer:
     found: str = ""
     example: MatchedPair | None = None
     unless: str = "you can rule that out"
+    split: tuple[ClaimEstimate, ...] = ()
+
+    @classmethod
+    def at_fault(cls, found: str, settles: str, facts: Mapping[str, Any], evidence: str = "") -> ClaimAnswer:
+        """Files that allow no comparison, which the question about them says."""
+        says = "Correct this first. Until then any score would mislead."
+        return cls(
+            "files", "FILES AT FAULT", evidence or found, "unknown", says, settles=settles, facts=facts, found=found
+        )
 
     @property
     def objects(self) -> bool:
@@ -272,8 +282,7 @@ class Check(Result, shown_in="truerank.claims.page"):
         if self.claim is None:
             name = self.single and self.single.system
             return f"Is {name} better than another system?" if name else f"Can {self.test} be believed?"
-        system, baseline = (self.names.get(name, name) for name in (self.claim.system, self.claim.baseline))
-        return f"Is {system} better than {baseline}?"
+        return f"Is {self.claim.system} better than {self.claim.baseline}?"
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts; docs/json.md says what stays."""

@@ -41,11 +41,7 @@ def apart(claim: Claim) -> ClaimAnswer | None:
     unit = claim.unit[:-1]
     system, baseline = (counted(int(known.sum()), unit) for known in own)
     reason = f"{claim.system} has scores of {system}, {claim.baseline} of {baseline}, and no {unit} has both."
-    return ClaimAnswer(
-        "files", "FILES AT FAULT", reason, "unknown",
-        "Correct this first. Until then any score would mislead.",
-        settles=f"Give scores of the same {claim.unit}, with the same ids.", found=reason,
-    )  # fmt: skip
+    return ClaimAnswer.at_fault(reason, f"Give scores of the same {claim.unit}, with the same ids.", {})
 
 
 _GIVE: Final = "Give the missing scores, or 0 where a system failed; `missing` skip where it was not asked."
@@ -69,7 +65,9 @@ def missing_scores(claim: Claim) -> ClaimAnswer | None:
         pair = np.where(np.isnan(system), of_system, system) - np.where(np.isnan(baseline), of_baseline, baseline)
         return np.where(either, pair, np.nan)
 
+    means = [float(np.where(np.isnan(own), low, own)[either].mean()) for own in (system, baseline)]
     zero = claim.estimate(filled(low, low), f"with {low:g} for missing scores")
+    zero = replace(zero, scores=(means[0], means[1]))
     worst, best = (float(np.nanmean(filled(*ends))) for ends in ((low, high), (high, low)))
     every = int(either.sum())
     whose = [f"{name} has no score for {n:,d} of {counted(every, claim.unit[:-1])}" for name, n in counts.items() if n]
@@ -133,10 +131,7 @@ def results_answer(claim: Claim, cells: pl.DataFrame, others: pl.DataFrame) -> C
     facts = {"faults": faults, "touched": touched}
     remedy = "Write all scores on one scale." if len(scales) else "Evaluate these tasks again." if touched else ""
     if len(scales) or 2 * touched >= both["task"].n_unique():
-        return ClaimAnswer(
-            "files", "FILES AT FAULT", " ".join(faults), "unknown",
-            "Correct this first. Until then any score would mislead.", settles=remedy, facts=facts, found=faults[0],
-        )  # fmt: skip
+        return ClaimAnswer.at_fault(faults[0], remedy, facts, " ".join(faults))
     evidence = " ".join((*faults, splits))
     answer = ClaimAnswer(
         "files", "FAULTS" if faults else "AS THEY SEEM", evidence, claim.base.effect,

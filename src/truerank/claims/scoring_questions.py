@@ -6,16 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from typing import Final
 
 import numpy as np
 import polars as pl
-import scipy
 
 from truerank.arrays import Flags, Floats, Ints
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, became, effect_of, signed
-from truerank.claims.file_questions import ended_with, first_lists, mean_shared
+from truerank.claims.file_questions import ended_with
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.unjudged import KEYS
 from truerank.core.plain import plain
@@ -23,8 +21,8 @@ from truerank.errors import OptionError
 from truerank.measures import Significance, compare_evaluations, detectable_difference, evaluate
 from truerank.measures.conventions import ConventionRange, convention_range
 from truerank.measures.grammar import lower_is_better, parse_measures
-from truerank.measures.magnitudes import ROUNDING
-from truerank.measures.repeats import repeated_difference, scores_of_table
+from truerank.measures.magnitudes import ROUNDING, losing_tail
+from truerank.measures.repeats import apart_from_repeats, repeated_difference, scores_of_table
 from truerank.measures.selection import chosen_lead
 from truerank.options import Resampling, Ties
 from truerank.text.printable import capital, counted, listed
@@ -38,15 +36,10 @@ _FURTHEST: Final = 4
 _NAMED: Final = 4
 #: A run that is better than its repetitions is so by more than chance at this level.
 _LUCK: Final = 0.05
-#: Seeds of one system share more than this part of what others share.
-_STRANGE: Final = 0.5
 
 
-#: The chance that t calls a difference shown that is none, on one side; what skewness adds to it, over the root of the
-#: number of topics, at the 97.5% quantile of the normal distribution; and above which error no plain HOLDS is said.
-_ONE_SIDED, _PER_SKEW, _MOST_ERROR = 0.025, 0.0845, 0.08
-#: By chance alone, samples without a tail are seldom more skewed.
-_TAIL: Final = -1.0
+#: Above this error of the test no plain HOLDS is said.
+_MOST_ERROR: Final = 0.08
 
 
 def chance_answer(claim: Claim) -> ClaimAnswer:
@@ -83,24 +76,14 @@ def chance_answer(claim: Claim) -> ClaimAnswer:
 
 
 def _losses(claim: Claim) -> str:
-    """Says so where few large losses make Student's t call more than so many differences shown that are none.
-
-    Source: the first term of the Edgeworth expansion of t (Hall 1992, section 2.3), which
-    `studies/skewed_differences.py` compares with simulated errors.
-    """
+    """Says so where few large losses make Student's t call more than so many differences shown that are none."""
     known = claim.gaps[~np.isnan(claim.gaps)]
-    if np.ptp(known) <= ROUNDING:
-        return ""
-    skew, size, mean = float(scipy.stats.skew(known)), len(known), float(known.mean())
-    error = 2 * (_ONE_SIDED - skew * _PER_SKEW / math.sqrt(size))
-    # Of as many topics, so many more may lose by chance; no loss is larger than all scores are apart.
-    more = 3 + 2 * math.sqrt(int((known < 0).sum()))
-    unseen = more / size * (mean + float(np.nanmax(claim.evaluation.values) - np.nanmin(claim.evaluation.values)))
-    if skew > _TAIL or error <= _MOST_ERROR or mean > unseen:
+    widest = float(np.nanmax(claim.evaluation.values) - np.nanmin(claim.evaluation.values))
+    if (tail := losing_tail(known, widest)) is None or tail[1] <= _MOST_ERROR:
         return ""
     return (
-        f"{claim.system} loses much on few of {size} {claim.unit} (skewness {skew:.1f}); with such losses the test is "
-        f"wrong in about {error:.0%} of cases, not 5%."
+        f"{claim.system} loses much on few of {len(known)} {claim.unit} (skewness −{-tail[0]:.1f}); with such losses "
+        f"the test is wrong in about {tail[1]:.0%} of cases, not 5%."
     )
 
 
@@ -116,9 +99,9 @@ def sizes_shown(claim: Claim, row: ClaimEstimate, least: float) -> str:
     enough = math.ceil(row.topics * (least / target) ** 2)
     # A plan is no figure: two digits.
     step = 10 ** max(0, len(str(enough)) - 2)
-    able = f"With 80% power, these {counted(row.topics, units[:-1])} can show a difference of {least:#.2g} or more"
-    wanted = f"the {target:#.2g} seen here" if seen else "half of that"
-    return f"{able}; {wanted} would need about {math.ceil(enough / step) * step:,d}."
+    able = f"These {counted(row.topics, units[:-1])} can show a difference of {least:#.2g} (80% power)"
+    wanted = f"the {target:#.2g} seen here" if seen else f"{target:#.2g}"
+    return f"{able}; about {math.ceil(enough / step) * step:,d} could show {wanted}."
 
 
 def smallest_shown(claim: Claim) -> float | None:
@@ -185,9 +168,6 @@ def repeats_answer(claim: Claim, repeats: Mapping[str, Mapping[str, pl.DataFrame
     both, remarks = list[Floats](), list[str]()
     for name in claim.pair:
         runs = dict(repeats.get(name, {name: claim.runs[name]}))
-        strangers = _strangers(claim, name, runs)
-        remarks += dict.fromkeys(strangers.values())
-        runs = {one: run for one, run in runs.items() if one not in strangers} or {name: claim.runs[name]}
         found = evaluate(claim.qrels, runs, claim.measure, claim.scoring)
         answered: Flags = np.array([np.isin(found.topics, run["topic_id"].unique().to_list()) for run in runs.values()])
         lacking = answered.any(axis=0) & ~answered
@@ -200,26 +180,6 @@ def repeats_answer(claim: Claim, repeats: Mapping[str, Mapping[str, pl.DataFrame
             if count
         ]
     return _repeats_answer(claim, both[0], both[1], remarks, chosen=True)
-
-
-def _strangers(claim: Claim, system: str, repetitions: Mapping[str, pl.DataFrame]) -> dict[str, str]:
-    """Repetitions that are another system's, and what shows it: others share far more first results with each other."""
-    first = dict[str, dict[str, list[str]]]()
-    for name, run in {system: claim.runs[system], **repetitions}.items():
-        if (documents := first_lists(claim, run)) not in first.values():  # copies say nothing
-            first[name] = documents
-    shared = {frozenset(pair): mean_shared(*(first[name] for name in pair)) for pair in combinations(first, 2)}
-    found = dict[str, str]()
-    for name in first if len(first) > 2 else ():
-        most = max(share for pair, share in shared.items() if name in pair)
-        least = min(share for pair, share in shared.items() if name not in pair)
-        if most < _STRANGE * least:
-            others = "its repetitions" if name == system else f"other runs of {system}"
-            shares = f"it shares {most:.0%} of first results with {others}, which share {least:.0%} or more"
-            if name == system:
-                return dict.fromkeys(repetitions, f"{name}'s repetitions look like runs of another system: {shares}.")
-            found[name] = f"{name} looks like a run of another system, and does not count: {shares}."
-    return found
 
 
 def repeated_scores_answer(claim: Claim, repeats: Mapping[str, pl.DataFrame]) -> ClaimAnswer | None:
@@ -299,19 +259,11 @@ def _repeats_answer(
 
 
 def _lucky(claim: Claim, name: str, repetitions: Floats, sign: int, known: Ints) -> str:
-    """Says that a run is above (sign 1) or below (-1) its repetitions by more than chance; empty where it is not.
-
-    It is beside the interval of one more repetition (Student's t). Where it is one of them, it may be the best of all.
-    """
+    """Says that a run is above (sign 1) or below (-1) its repetitions by more than chance; empty where it is not."""
     own = claim.evaluation.of(name, claim.measure)[known] * (-1.0 if lower_is_better(claim.measure) else 1.0)
-    others = repetitions[:, (repetitions != own[:, None]).any(axis=0)].mean(axis=0)
-    if len(others) < 2 or not (spread := float(others.std(ddof=1))):
-        return ""
-    t = sign * (own.mean() - others.mean()) / (spread * math.sqrt(1 + 1 / len(others)))
-    tried = repetitions.shape[1] if len(others) < repetitions.shape[1] else 1
-    p = min(1.0, tried * float(scipy.special.stdtr(len(others) - 1, -t)))
+    others, p = apart_from_repeats(sign * own, sign * repetitions)
     way = "luckiest" if sign > 0 else "unluckiest"
-    return f"This run of {name} is its {way} of {len(others) + 1} (p = {p:.2g})." if p <= _LUCK else ""
+    return f"This run of {name} is its {way} of {others + 1} (p = {p:.2g})." if p <= _LUCK else ""
 
 
 def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampling) -> ClaimAnswer:
@@ -360,8 +312,8 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
     part = f"By second judgments of {noise['again']:,d} of {len(claim.qrels):,d} pairs"
     of = part if noise["again"] < len(claim.qrels) else "By the second judgments of all pairs"
     used = noise["differences"][0]["measure"]
-    whole = f" ({used}, since {claim.measure} needs some topics that were judged again as a whole)"
-    consequence = f"{of}: {before[0]}{whole if used != claim.measure else ''}."
+    consequence = f"{of}: {before[0]}."
+    consequence += f" {claim.measure} needs topics that were judged again as a whole." if used != claim.measure else ""
     word, settles = "CANNOT TELL", more
     effect: Effect = "unknown"
     if all(row.effect == "stands" for row in rows):
@@ -518,4 +470,4 @@ def _by(claim: Claim, policies: Sequence[str]) -> str:
         names.insert(0, claim.measure)
     elif own:
         names.insert(0, f"{claim.measure} with {' or '.join(ties or own[:1])}")
-    return f"by {', '.join(names[:_NAMED])}{' and others' if len(names) > _NAMED else ''}"
+    return f"by {listed([*names[:_NAMED], *(['others'] if len(names) > _NAMED else [])])}"

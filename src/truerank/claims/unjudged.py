@@ -609,13 +609,14 @@ def _without_rate(
     }  # fmt: skip
     text = [f"{signed(one.value)} if {one.system:.0%}" for one in equal]
     possible = f"The difference is {' and '.join(text)} of both systems' unjudged documents are relevant."
-    if turns is not None:
+    if turns is not None and claim.base.effect in ("stands", "falls"):
         possible += (
             f" {trails} draws level if {turns:.0%} of its unjudged documents are relevant and none of {leads}'s."
         )
     rows, stays = _range(claim, bounds)
+    # Of labels that name right documents only, few results are labelled, and nobody wants more.
     return ClaimAnswer(
-        _QUESTION, "CANNOT TELL", evidence, claim.base.effect,
+        _QUESTION, "CANNOT TELL", "" if claim.golden else evidence, claim.base.effect,
         f"How many unjudged documents are relevant is unknown.{stays}", rows,
         "Give judgments that also name documents that are not relevant (grade 0), or judge the first documents of both "
         "systems (`pool build`).",
@@ -643,7 +644,7 @@ def _at_rates(
         "rates": rates, "rate_interval": {trails: [low, high]}, "curve": [one._asdict() for one in curve],
         "turns": [{"run": trails, "at": turns, "beside": rates[leads]}],
     }  # fmt: skip
-    text = f"Even if all of {trails}'s unjudged documents were relevant, it would stay behind."
+    text = f"Even if all of {trails}'s unjudged documents were relevant, {trails} would stay behind."
     if turns is not None:
         text = f"{trails} draws level if {turns:.0%} of its unjudged documents are relevant"
         text += f" and {rates[leads]:.0%} of {leads}'s." if (results.within(leads) & results.open).any() else "."
@@ -664,5 +665,5 @@ def _at_rates(
         _QUESTION, "JUDGED UNEVENLY" if uneven else "JUDGED ALIKE", evidence, base.effect, f"{text}{stays}", rows,
         f"Judge the {bounds.unjudged:,d} unjudged documents among the first {results.depth} results.",
         exception=(f"{shares} first {results.depth} results are judged.", rated),
-        facts=facts, possible=possible, plausible=uneven and moved,
+        facts=facts, possible=possible, plausible=uneven and moved, unless="the unjudged documents are not relevant",
     )  # fmt: skip

@@ -7,6 +7,7 @@ component; Searle, Casella and McCulloch (1992), Variance Components.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -173,6 +174,21 @@ def repeated_difference(
 
 #: Files that lie beside the runs of a folder, by the beginning of their names and by their ending.
 _BESIDE: Final = (("readme", "license", "log", "notes"), (".md", ".log", ".yaml", ".yml", ".toml", ".sh", ".py"))
+
+
+def apart_from_repeats(own: Floats, repetitions: Floats) -> tuple[int, float]:
+    """How many other repetitions a run has, and the chance that it is so far above them (Student's t of one more).
+
+    Args:
+        own: its scores, shape (topics,).
+        repetitions: shape (topics, repetitions); where it is one of them, it may be the best of all.
+    """
+    others = repetitions[:, (repetitions != own[:, None]).any(axis=0)].mean(axis=0)
+    if len(others) < 2 or not (spread := float(others.std(ddof=1))):
+        return len(others), 1.0
+    t = (own.mean() - others.mean()) / (spread * math.sqrt(1 + 1 / len(others)))
+    tried = repetitions.shape[1] if len(others) < repetitions.shape[1] else 1
+    return len(others), min(1.0, tried * float(scipy.special.stdtr(len(others) - 1, -t)))
 
 
 class RepeatedPair(NamedTuple):

@@ -186,6 +186,8 @@ def _repaired(found: FoundDocument) -> FoundDocument:
 
 
 _BLOCK: Final = 1 << 10
+#: Ids that are looked up at once.
+_LOOKED_UP: Final = 1_000_000
 #: Bytes of a document without its texts.
 _VALUE: Final = 400
 
@@ -271,6 +273,20 @@ class DocumentSource(StreamedSource):
             InputError: as for `records`.
         """
         return chain.from_iterable(ids for ids, _ in self._by_ids(()))
+
+    def ids_among(self, wanted: pl.Series) -> pl.Series:
+        """The ids of `records` that are wanted, in their order.
+
+        Raises:
+            InputError: as for `records`.
+        """
+        ids, found, some = self.ids(), pl.Series(dtype=pl.String), pl.Series(dtype=pl.String)
+        while len(more := pl.Series(list(islice(ids, _LOOKED_UP)), dtype=pl.String)) or len(some):
+            some = some.append(more)
+            # Each look takes as long as there are wanted ones, so that as many are looked up at once.
+            if len(more) < _LOOKED_UP or len(some) >= len(wanted):
+                found, some = found.append(some.filter(some.is_in(wanted.implode()))), some.clear()
+        return found.unique(maintain_order=True)
 
     def chosen(self, wanted: Collection[str]) -> Iterator[Document]:
         """The documents of `records` with some ids; of plain lines of JSON, no others are made.
