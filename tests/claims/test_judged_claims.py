@@ -13,14 +13,13 @@ from truerank.claims.claim import Claim, chosen_claim
 from truerank.claims.pools import _DEPTHS, _TIMES, _traces, pool_trace, pools_answer
 from truerank.claims.unjudged import (
     DEEPEST,
-    NO_GRADE,
     DrawnGrades,
-    GradedResults,
     JudgedResults,
     judged_results,
     unjudged_answer,
 )
 from truerank.measures import evaluate
+from truerank.measures.regrading import NO_GRADE
 from truerank.options import Scoring
 
 TOPICS, DOCUMENTS, RELEVANT = 40, 150, 12
@@ -115,7 +114,7 @@ def test_other_grades_of_open_documents_score_as_judgments_with_them(measure: st
     results = judged_results(replace(asked, equivalent=equivalent))
     draw = np.random.default_rng(3)
     grades = draw.choice([NO_GRADE, 0, 1, 3], (int(results.open.sum()), 3))
-    found = GradedResults(results, results.open).differences(grades)
+    found = results.regraded(results.open).differences(grades)
     keys = results.rows.filter(pl.Series(results.open)).select(KEYS)
     for copy in range(3):
         given = keys.with_columns(pl.Series("relevance", grades[:, copy], pl.Int64)).filter(

@@ -7,7 +7,7 @@ was not checked. Only the first, and of the second what is plausible by the rule
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -164,9 +164,8 @@ class _Outcome:
         row = self.final
         some = "" if row.topics == self.base.topics else f"{row.topics:,d} of "
         on = f"{self.claim.measured} on {some}{counted(self.base.topics, self.claim.unit[:-1])}"
-        if row.scores is None:
-            return f"{signed(row.value or 0.0)}{on}"
-        return ("" if self.claim.measured else "mean score ") + "{:.3f} against {:.3f}".format(*row.scores) + on
+        both = "{:.3f} against {:.3f}".format(*row.scores or ())
+        return f"{'' if self.claim.measured else 'mean score '}{both}{on}"
 
     def whole(self, word: ConclusionWord, found: str, figure: str, **rest: Any) -> ClaimConclusion:
         """A conclusion with all that does not depend on its word."""
@@ -356,8 +355,7 @@ def _rows(claim: Claim, change: ClaimChange | None, fault: ClaimAnswer | None) -
 
 def _alike(one: ClaimEstimate, other: ClaimEstimate) -> bool:
     """Whether two rows show the same three decimals."""
-    shown = (replace(each, label="", scores=None, topics=0).figures() for each in (one, other))
-    return len({*shown}) == 1 and one.topics == other.topics
+    return one.figures() == other.figures() and one.topics == other.topics
 
 
 def _conditions(rows: tuple[ClaimRow, ...], deciding: Sequence[ClaimAnswer]) -> tuple[ClaimRow, ...]:

@@ -22,7 +22,7 @@ from truerank.audits.collection.second_grades import (
     moved_topics,
 )
 from truerank.claims.claim import Claim, ClaimEstimate, Effect
-from truerank.claims.unjudged import KEYS, STRATA, GradedResults, judged_results
+from truerank.claims.unjudged import KEYS, STRATA, judged_results
 from truerank.text.printable import listed
 
 #: Draws of errors; grades in all of them, at most.
@@ -114,7 +114,7 @@ def expected(claim: Claim, model: pl.DataFrame, seed: int, models: int = 1) -> C
     exchanged[order] = given[np.argsort(kind[:, None] + drawn, axis=0)]
     keys = rows.select(KEYS).with_columns(open=True)
     open_rows = results.rows.join(keys, on=KEYS, how="left", maintain_order="left")["open"].fill_null(value=False)
-    means = np.nanmean(GradedResults(results, open_rows.to_numpy()).differences(exchanged), axis=1)
+    means = np.nanmean(results.regraded(open_rows.to_numpy()).differences(exchanged), axis=1)
     tail = (1 - claim.level) / 2 / models
     value, reach = float(means.mean()), float(-scipy.special.ndtri(tail) * means.std(ddof=1))
     low, high = value - reach, value + reach

@@ -134,17 +134,12 @@ def _level_of(claim: Claim) -> str:
 
 def _left_open(result: Check) -> list[str]:
     """What was not checked, the largest threat first, in one line."""
-    names = result.conclusion.not_checked
+    every = result.conclusion.not_checked
+    names = [name for name in every if f"Not checked: {name}" not in result.conclusion.decision]
     if not names:
         return []
-    said = f"Not checked: {names[0]}" in result.conclusion.decision
-    names = names[1:] if said else names
-    if not names:
-        return []
-    line = f"{'Also not' if said else 'Not'} checked: {names[0]}"
-    if len(names) > 1:
-        both = f"{line}, {names[1]}" + (f" and {len(names) - 2} more (-v)" if len(names) > 2 else "")
-        line = both if len(both) <= _WIDTH else f"{line} and {len(names) - 1} more (-v)"
+    more = f" and {len(names) - 1} more (-v)" if len(names) > 1 else ""
+    line = f"{'Not' if len(names) == len(every) else 'Also not'} checked: {names[0]}{more}"
     page = f"{line}   For a page: --out DIR"
     return [page if result.folder is None and len(page) <= _WIDTH else line]
 

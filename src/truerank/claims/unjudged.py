@@ -15,20 +15,15 @@ from truerank.arrays import Flags, Floats, Ints
 from truerank.audits.pool.pools import first_documents
 from truerank.claims.claim import Claim, ClaimEstimate, became, signed
 from truerank.claims.results import ClaimAnswer
-from truerank.measures import difference_interval, effectiveness
-from truerank.measures.effectiveness import RankedJudgments
-from truerank.measures.grammar import lower_is_better, parse_measures
-from truerank.measures.logistic import logistic_slopes
+from truerank.measures import difference_interval
+from truerank.measures.equivalence import EquivalenceOptions
+from truerank.measures.grammar import parse_measures
+from truerank.measures.logistic import logistic_slopes, rates_of_mean
 from truerank.measures.rankings import (
-    GradeList,
-    GradeTable,
-    Hits,
-    Ranking,
     among_first,
-    grouped,
-    joined,
     on_topics,
 )
+from truerank.measures.regrading import NO_GRADE, RegradedPair
 from truerank.measures.topic_lists import TopicLists
 from truerank.text.printable import capital
 
@@ -116,6 +111,13 @@ class JudgedResults:
         return {
             name: run.filter(among_first(run, depth) | (TopicLists(run).places <= depth)) for name, run in runs.items()
         }
+
+    def regraded(self, rows: Flags) -> RegradedPair:
+        """Both runs, to be scored with other grades of some rows."""
+        claim = self.claim
+        same = EquivalenceOptions(equivalent=dict(claim.equivalent) or None)
+        keys = self.rows.filter(pl.Series(rows)).select(KEYS)
+        return RegradedPair(claim.qrels, self.cut, keys, claim.measure, claim.scoring, same, claim.evaluation.topics)
 
     @cached_property
     def judged(self) -> Flags:
@@ -212,15 +214,13 @@ def _whole_depth(first: pl.DataFrame, grades: pl.DataFrame) -> int:
     return int(gaps[0]) if len(gaps) else DEEPEST
 
 
-#: Draws of the grades; rows of runs in all draws, and judgments that are scored at once, at most.
-_DRAWS, _HELD, _CELLS = 20, 400_000, 2_000_000
+#: Draws of the grades; rows of runs in all draws, at most.
+_DRAWS, _HELD = 20, 400_000
 _SEED: Final = 11
 #: Draws of topics for the interval of a rate.
 _RESAMPLES: Final = 40
 #: Up to so many unjudged documents of a topic every number of relevant ones is tried.
 _EVERY_COUNT: Final = 20
-#: Steps of the search for the shift that gives a rate.
-_HALVINGS: Final = 40
 
 
 class UnjudgedBounds(NamedTuple):
@@ -239,135 +239,6 @@ class RatePoint(NamedTuple):
     value: float
     low: float | None
     high: float | None
-
-
-#: Of an unjudged document: it keeps the grade that it has, or has none.
-NO_GRADE: Final = -(1 << 30)
-#: A judgment as one number, by topic and the best grade first: bits below the topic's number, and grade 0 in them.
-_BITS, _ZERO = 33, 1 << 31
-
-
-class GradedResults:
-    """The first results of both runs, ranked once, to be scored with other grades of their unjudged documents.
-
-    Args:
-        results: of both runs.
-        open_rows: which rows of them are open, shape (rows,).
-    """
-
-    def __init__(self, results: JudgedResults, open_rows: NDArray[np.bool_]) -> None:
-        claim = results.claim
-        self._results, self._measure = results, parse_measures(claim.measure)[0]
-        qrels = claim.qrels.select(*KEYS, "relevance")
-        keys = results.rows.filter(pl.Series(open_rows)).select(KEYS)
-        new = keys.join(qrels, on=KEYS, how="anti", maintain_order="left")
-        pairs = pl.concat([qrels.select(KEYS), new]).with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("pair"))
-        self._pairs = pairs
-        self._open = keys.join(pairs, on=KEYS, how="left", maintain_order="left")["pair"].to_numpy()
-        known = qrels["relevance"].to_numpy().astype(np.int64)
-        self._known = np.concatenate([known, np.full(len(new), NO_GRADE)])
-        self._row = np.full(len(self._known), -1)
-        self._row[self._open] = np.arange(len(self._open))
-
-    def differences(self, grades: Ints) -> Floats:
-        """The differences by topic, shape (copies, topics).
-
-        Args:
-            grades: of the unjudged documents, `NO_GRADE` where they keep their own, shape (open rows, copies).
-        """
-        step = max(1, _CELLS // max(1, len(self._known)))
-        parts = [grades[:, at : at + step] for at in range(0, grades.shape[1], step)]
-        return np.concatenate([self._some(part) for part in parts])
-
-    def _some(self, grades: Ints) -> Floats:
-        grades = np.where(grades == NO_GRADE, self._known[self._open][:, None], grades)
-        claim = self._results.claim
-        alone = effectiveness.computes(self._measure) and self._measure.NAME != "RR_MSMARCO" and not claim.equivalent
-        return self._ranked(grades) if alone else self._as_topics(self._of(np.arange(len(self._known)), grades))
-
-    def _of(self, pairs: Ints, grades: Ints) -> Ints:
-        """The grades of some pairs, where those of the unjudged documents are given, shape (pairs, copies)."""
-        found: Ints = np.repeat(self._known[pairs][:, None], grades.shape[1], axis=1)
-        rows = self._row[pairs]
-        found[rows >= 0] = grades[rows[rows >= 0]]
-        return found
-
-    @cached_property
-    def _closed(self) -> Ints:
-        """The judgments that stay, each as one number, ascending."""
-        closed = np.flatnonzero(self._row < 0)
-        found: Ints = np.sort((self._table.topic[closed].astype(np.int64) << _BITS) + _ZERO - self._known[closed])
-        return found
-
-    def _judgments(self, grades: Ints) -> GradeList:
-        """The judgments of all copies: what stays is sorted once."""
-        topics, copies = len(self._table.topics), grades.shape[1]
-        row, copy = np.nonzero(grades != NO_GRADE)
-        own = self._table.topic[self._open[row]] + copy * topics
-        new = np.sort((own << _BITS) + _ZERO - grades[row, copy])
-        every = (((np.arange(copies) * topics) << _BITS)[:, None] + self._closed).ravel()
-        every = np.insert(every, np.searchsorted(every, new), new)
-        return GradeList(every >> _BITS, _ZERO - (every & ((1 << _BITS) - 1)), copies * topics)
-
-    def _ranked(self, grades: Ints) -> Floats:
-        """The differences by arrays alone: what is ranked where does not depend on grades."""
-        claim, copies, topics = self._results.claim, grades.shape[1], len(self._table.topics)
-        judgments, scores = self._judgments(grades), []
-        for hits in self._hits:
-            # By copy, topic and rank.
-            own = self._of(hits.relevance, grades).T
-            of, at = np.nonzero(own != NO_GRADE)
-            shown = Hits(hits.topic[at] + of * topics, hits.rank[at], own[of, at], np.tile(hits.results, copies))
-            view = RankedJudgments(judgments, shown, None, claim.scoring)
-            values = effectiveness.score(self._measure, view).reshape(copies, topics)
-            if claim.scoring.missing == "skip":
-                values[:, hits.results == 0] = np.nan
-            scores.append(values)
-        sign = -1.0 if lower_is_better(claim.measure) else 1.0
-        found: Floats = sign * (scores[0] - scores[1])
-        return found[:, self._order(self._table.topics)]
-
-    def _as_topics(self, grades: Ints) -> Floats:
-        """The differences by the usual way, each copy with topics of its own: a call costs more than some topics."""
-        claim = self._results.claim
-        pair, copy = np.nonzero(grades != NO_GRADE)
-        kind = claim.qrels.schema["relevance"]
-        qrels = self._pairs[pair].select(KEYS).with_columns(
-            pl.Series("relevance", grades[pair, copy]).cast(kind), pl.Series("copy", copy)
-        )  # fmt: skip
-        numbers = pl.DataFrame({"copy": range(grades.shape[1])}, schema={"copy": pl.Int64})
-        runs = {
-            name: _copied(numbers.join(run, how="cross", maintain_order="left_right"))
-            for name, run in self._results.cut.items()
-        }
-        found = claim.scored(_copied(qrels), runs=runs)
-        values = claim.differences(found)
-        place = {topic: at for at, topic in enumerate(found.topics)}
-        copies = range(grades.shape[1])
-        return values[[[place[f"{copy} {topic}"] for topic in claim.evaluation.topics] for copy in copies]]
-
-    @cached_property
-    def _table(self) -> GradeTable:
-        """The pairs, each with its number in place of a grade."""
-        return GradeTable(self._pairs.with_columns(pl.col("pair").alias("relevance")))
-
-    @cached_property
-    def _hits(self) -> tuple[Hits, ...]:
-        """Where the pairs stand in both runs, by topic and rank."""
-        claim, found = self._results.claim, []
-        for run in self._results.cut.values():
-            ranking = Ranking(grouped(run), self._table)
-            found.append(joined([*ranking.hits((claim.scoring.ties,), claim.scoring.depth)], len(self._table.topics)))
-        return tuple(found)
-
-    def _order(self, topics: Sequence[str]) -> Ints:
-        place = {topic: at for at, topic in enumerate(topics)}
-        return np.array([place[topic] for topic in self._results.claim.evaluation.topics], np.int64)
-
-
-def _copied(frame: pl.DataFrame) -> pl.DataFrame:
-    # `pl.format` fails inside Polars 2.1 on joined frames of some hundred thousand rows.
-    return frame.with_columns(topic_id=pl.col("copy").cast(pl.String) + " " + pl.col("topic_id")).drop("copy")
 
 
 @dataclass(frozen=True, eq=False)
@@ -406,7 +277,7 @@ class DrawnGrades:
             return self._values[system, baseline]
         fitted = self.rates[self.open]
         own = [self.results.within(run)[self.open] for run in self.results.pair]
-        ends = [shifted(fitted, mine, rate) for mine, rate in zip(own, (system, baseline), strict=True)]
+        ends = [rates_of_mean(fitted, mine, rate) for mine, rate in zip(own, (system, baseline), strict=True)]
         both = (ends[0] + ends[1]) / 2
         found = self.differences(np.where(own[0] & own[1], both, np.where(own[0], ends[0], ends[1])))
         return self._values.setdefault((system, baseline), found)
@@ -440,8 +311,8 @@ class DrawnGrades:
         return float(low), float(high)
 
     @cached_property
-    def _graded(self) -> GradedResults:
-        return GradedResults(self.results, self.open)
+    def _graded(self) -> RegradedPair:
+        return self.results.regraded(self.open)
 
     @cached_property
     def _draws(self) -> int:
@@ -460,24 +331,6 @@ class DrawnGrades:
         claim = self.results.claim
         known = claim.qrels.filter(pl.col("relevance") >= claim.scoring.rel)["relevance"]
         return int(known.mode().min()) if len(known) else max(1, claim.scoring.rel)  # type: ignore[arg-type]
-
-
-def shifted(rates: Floats, own: NDArray[np.bool_], mean: float | None) -> Floats:
-    """Rates of the same order whose mean over one run's own is another one: their odds times a constant."""
-    if mean is None or not own.any():
-        return rates
-    if mean <= 0 or mean >= 1:
-        return np.full(len(rates), float(np.clip(mean, 0, 1)))
-    held = np.clip(rates, 1e-9, 1 - 1e-9)
-    logits, low, high = np.log(held / (1 - held)), -40.0, 40.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if float((1 / (1 + np.exp(-logits[own] - middle))).mean()) < mean:
-            low = middle
-        else:
-            high = middle
-    found: Floats = 1 / (1 + np.exp(-logits - low))
-    return found
 
 
 def zero_between(points: Sequence[RatePoint], rate: Sequence[float]) -> float | None:
@@ -505,7 +358,7 @@ def unjudged_bounds(claim: Claim, results: JudgedResults) -> UnjudgedBounds:
     ]
     unjudged = rows.with_columns(pl.Series("benefit", gain[0] - gain[1]))
     grade = max(int(claim.qrels["relevance"].max() or 1), claim.scoring.rel)  # type: ignore[arg-type]
-    graded, ends = GradedResults(results, results.open), []
+    graded, ends = results.regraded(results.open), []
     whole = graded.differences(np.full((len(rows), 1), NO_GRADE))[0]
     for sign in (-1, 1):
         ordered = unjudged.sort(

@@ -6,10 +6,12 @@ from typing import Final
 
 import numpy as np
 
-from truerank.arrays import Floats
+from truerank.arrays import Flags, Floats
 
 _STEPS: Final = 30
 _SMALLEST: Final = 1e-7
+#: Steps of the search for the odds that give a mean.
+_HALVINGS: Final = 40
 
 
 def logistic_slopes(features: Floats, outcomes: Floats, weights: Floats, prior: float = 1.0) -> Floats:
@@ -45,3 +47,27 @@ def logistic_slopes(features: Floats, outcomes: Floats, weights: Floats, prior: 
         if float(np.abs(step).max()) <= _SMALLEST:
             break
     return slopes
+
+
+def rates_of_mean(rates: Floats, within: Flags, mean: float | None) -> Floats:
+    """Rates in the same order whose mean is another one: their odds times a constant.
+
+    Args:
+        rates: shape (rows,).
+        within: the rows that the mean is over, shape (rows,).
+        mean: None leaves the rates as they are.
+    """
+    if mean is None or not within.any():
+        return rates
+    if mean <= 0 or mean >= 1:
+        return np.full(len(rates), float(np.clip(mean, 0, 1)))
+    held = np.clip(rates, 1e-9, 1 - 1e-9)
+    logits, low, high = np.log(held / (1 - held)), -40.0, 40.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if float((1 / (1 + np.exp(-logits[within] - middle))).mean()) < mean:
+            low = middle
+        else:
+            high = middle
+    found: Floats = 1 / (1 + np.exp(-logits - low))
+    return found
