@@ -150,10 +150,10 @@ def test_check_names_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     qrels, topics = real("qrels", "dl19-passage.qrels.gz"), real("topics", "dl19-passage.tsv")
     runs = [f"--run={real('survivorship', 'runs', name)}" for name in ("monot5.dl19.run.gz", "monot5-sim1.dl19.run.gz")]
     command(["check", "--test", str(topics), "--qrels", str(qrels), *runs, "--out", str(tmp_path / "out")])
-    assert "What is known of it: dl19-passage" in " ".join("".join(capsys.readouterr()).split())
+    assert "has a page on it: dl19-passage" in " ".join("".join(capsys.readouterr()).split())
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
     assert [one["name"] for one in summary["gallery"]] == ["TREC Deep Learning 2019, passages"]
-    assert "What is known of it: dl19-passage" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "has a page on it: dl19-passage" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
 def test_check_of_other_data_names_none(tmp_path: Path) -> None:

@@ -268,7 +268,7 @@ def test_missing_answers_count_0_unless_they_were_not_asked() -> None:
     result = truerank.check(qrels=grades, run=without, system="good", baseline="plain", comparisons=1)
     assert result.base is not None and result.base.effect != "stands"
     assert (effects(result)["files"], result.conclusion.word) == ("falls", "DOES NOT HOLD")
-    assert "good gave no answer to 10 of 30 topics; they count 0." in result.conclusion.reason
+    assert "good gave no answer to 10 of 30 topics; these count 0." in result.conclusion.reason
     change = f"{signed(result.base.value or 0)} → {signed(result.answer('files').estimates[0].value or 0)}"
     assert f"Without the 10 topics that good did not answer, a lead appears: {change}" in result.conclusion.reason
     skip, third = Scoring(missing="skip"), whole.evaluation.topics[::3]
@@ -297,7 +297,7 @@ def test_other_conventions_of_the_claims_measure_are_named() -> None:
     # Named are the ways of breaking ties that turn it, and no other condition.
     assert answer.effect == "not shown"
     named = f"By nDCG@10 with {' or '.join(f'ties broken by {n}' for n, t in ways.items() if t)}"
-    assert answer.exception[0].startswith(f"{named} chance can explain the lead")
+    assert answer.exception[0].startswith(f"{named}, chance can explain the lead")
 
 
 def test_judgments_of_relevant_documents_only_tell_no_rate_and_change_nothing() -> None:
@@ -674,7 +674,7 @@ def test_what_only_people_know_is_a_key_of_the_settings(tmp_path: Path) -> None:
     pl.DataFrame({"id": [*range(40)], **scores}).write_csv(tmp_path / "scores.csv")
     found = truerank.check(tmp_path / "scores.csv", out=tmp_path / "out")
     assert found.conclusion.word == "HOLDS"
-    assert "what you alone know" in (tmp_path / "out/report.html").read_text()
+    assert "what only you know" in (tmp_path / "out/report.html").read_text()
     settings = tmp_path / "check.yaml"
     settings.write_text("paths: [scores.csv]\ntuned_on_questions: yes\nbest_of_several: no\njudge_saw_names: yes\n")
     told = truerank.check(settings)

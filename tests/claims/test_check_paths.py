@@ -72,7 +72,7 @@ def test_the_answer_has_at_most_twelve_lines(
     assert ended("check", str(place)) == 0
     shown = capsys.readouterr().out
     read, _, answer = shown.partition("\n\n")
-    assert read.startswith(f"{place}: golden file: 2 systems (new, old), 40 questions")
+    assert read.startswith(f"{place}: golden file: 40 questions, 2 systems (new, old)")
     assert answer.startswith("Is new better than old?  HOLDS\nnew beats old: ")
     assert len(answer.splitlines()) <= 12
     assert ended("check", str(place), "-v") == 0
@@ -100,7 +100,7 @@ def test_scores_answer_what_scores_can(tmp_path: Path, capsys: pytest.CaptureFix
     assert ended("check", str(tmp_path / "scores.csv"), "--fail-on", "bad") == 3
     assert ended("check", str(tmp_path / "scores.csv"), "--fail-on", "cannot tell") == 1
     assert ended("check", str(tmp_path / "scores.csv")) == 0
-    assert "score table: scores of 2 systems (a, b), 30 questions" in capsys.readouterr().out
+    assert "score table: 30 questions, scores of 2 systems (a, b)" in capsys.readouterr().out
 
 
 def test_a_folder_of_runs_and_judgments(table: pl.DataFrame, tmp_path: Path) -> None:

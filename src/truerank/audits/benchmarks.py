@@ -77,7 +77,7 @@ class KnownBenchmark(NamedTuple):
         nouns = {"topics": "topic ids", "judgments": "judgments"}
         compared = [noun for name, noun in nouns.items() if getattr(self, name) is not None]
         same = f", by its {' and '.join(compared)}" if compared else ""
-        return f"{named}{same}. What is known of it: {self.page} in the documentation's gallery."
+        return f"{named}{same}. The documentation's gallery has a page on it: {self.page}."
 
     def json(self) -> dict[str, Any]:
         """The recognised benchmark as plain values."""

@@ -22,7 +22,7 @@ from truerank.claims.results import NOT_GIVEN, ClaimAnswer, ClaimConclusion, Cla
 from truerank.claims.scoring_questions import sizes_shown, smallest_shown
 from truerank.measures.floors import fixed_list
 from truerank.measures.magnitudes import fewest_changes
-from truerank.text.printable import capital, counted, listed
+from truerank.text.printable import capital, counted
 
 #: Rows of the first table.
 _MOST_ROWS: Final = 6
@@ -206,8 +206,12 @@ class _Outcome:
         figure = f"{a} is worse than {b}, not better: {self.scores}."
         if self.fault is not None and self.base.effect == "stands":
             figure = self.became
+        doubts = [answer for answer in self.answers if answer.plausible and answer.exception]
         decision = f"Prefer {b} on {self.claim.unit} like these."
-        return self.whole("DOES NOT HOLD", self.found, figure, decision=decision, means=self.also)
+        if doubts:
+            decision = f"Prefer {b} only if {doubts[0].unless}."
+        means = (*(" ".join(answer.exception) for answer in doubts), *self.also)
+        return self.whole("DOES NOT HOLD", self.found, figure, decision=decision, means=means)
 
     def not_shown(self) -> ClaimConclusion:
         claim, final, first = self.claim, self.final, self.fault or self.wide
@@ -271,15 +275,14 @@ class _Outcome:
         if smaller := [one for one in self.answers if one.effect == "smaller" and one.repair is None]:
             first, rows = smaller[0], _conditions(self.rows, smaller[:1])
             rest = {"decision": decision, "means": self.also, "decided_by": first.question, "rows": rows}
-            rest["caption"] = _caption(claim, rows, final)
+            rest |= {"caption": _caption(claim, rows, final), "settles": (first.settles,) if first.settles else ()}
             return self.whole("HOLDS SMALLER", first.found, first.consequence, **rest)
         by = signed(final.value or 0.0)
         if final.ends is not None:
             by += ", {:.6g}% interval {} to {}".format(100 * claim.confidence, *map(signed, final.ends))
         figure = f"{claim.system} beats {claim.baseline}: {self.scores} ({by}).{self.repairs}"
         settles = tuple(dict.fromkeys(answer.settles for answer in self.repairing if answer.settles))
-        means = (*self.also, *_weak(claim, self.answers))
-        return self.whole("HOLDS", "", figure, decision=decision, means=means, settles=settles)
+        return self.whole("HOLDS", "", figure, decision=decision, means=self.also, settles=settles)
 
 
 def _how(repairs: Sequence[Repair]) -> str:
@@ -400,13 +403,6 @@ def _same(claim: Claim) -> str:
     if not len(known) or known.any():
         return ""
     return f"{claim.system} and {claim.baseline} score the same on every {claim.unit[:-1]}. Are they one system?"
-
-
-def _weak(claim: Claim, answers: Sequence[ClaimAnswer]) -> tuple[str, ...]:
-    """By which other measures chance can explain the lead."""
-    weak = [name for answer in answers for name in answer.facts.get("not_shown", ())]
-    names = list(dict.fromkeys(name.partition(",")[0] for name in weak))
-    return (f"By {listed(names)}, chance can explain the lead of {claim.system}.",) if names else ()
 
 
 #: What threatens a claim most, where nobody looked.

@@ -261,7 +261,7 @@ def _counting(claim: Claim, fault: RunFault) -> RunFault:
     """The fault, which says what counts."""
     fault = fault._replace(reason=fault.reason.replace("the measure counts", f"{claim.measure} counts"))
     zero = fault.kind == "lacking-topics" and claim.scoring.missing != "skip"
-    return fault._replace(reason=f"{fault.reason[:-1]}; they count 0.") if zero else fault
+    return fault._replace(reason=f"{fault.reason[:-1]}; these count 0.") if zero else fault
 
 
 def _is_wide(claim: Claim, fault: RunFault) -> bool:

@@ -140,7 +140,7 @@ def _look(claim: Claim, grades: Grades, name: str, seed: int, cut: Cut | None) -
         beyond = replace(errors, value=value - mean, low=value - high, high=value - low)
         favours = claim.system if value > high else claim.baseline if value < low else ""
         says = f"{name} favours {favours}" if favours else f"No sign that {name} favours a system"
-        sentences.append(f"{says}: errors that ignore the systems give {errors.figures()}.")
+        sentences.append(f"{says}: errors that do not depend on the system would give {errors.figures()}.")
     if not shown or row.effect == "stands":
         return _Look(row, tuple(sentences), says="the same", beyond=beyond)
     removed = row.effect == "falls" or filled != "stands" or (beyond is not None and (beyond.high or 0) < 0)

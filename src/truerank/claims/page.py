@@ -170,7 +170,8 @@ def _done(answer: ClaimAnswer) -> str:
         return ""
     if not repair.topics and not repair.documents:
         return _CORRECTED
-    return _BOTH if repair.equivalent or repair.edits is not None else _LEFT_OUT
+    corrected = repair.edits is not None and not repair.edits["doc_id"].is_in([*repair.documents]).all()
+    return _BOTH if repair.equivalent or corrected else _LEFT_OUT
 
 
 def checks_of(result: Check) -> list[tuple[str, str]]:
@@ -184,14 +185,15 @@ def checks_of(result: Check) -> list[tuple[str, str]]:
             clear.append(short if not clear else short[0].lower() + short[1:])
             continue
         first = answer.consequence.partition(". ")[0] if result.claim is not None else ""
-        says = flags(answer.found or first or answer.possible or answer.evidence).rstrip(".")
+        objection = answer.exception[0] if answer.objects else ""
+        says = flags(answer.found or objection or first or answer.possible or answer.evidence).rstrip(".")
         lines.append((mark, f"{short}: {says}{_done(answer) if mark == '○' else ''}"))
     lines.sort(key=lambda line: ("●○?".index(line[0]), not line[1].endswith((_LEFT_OUT, _CORRECTED, _BOTH))))
     if clear:
         lines.append(("✓", f"{', '.join(clear)}: nothing found"))
     unlooked = [
         *result.conclusion.not_checked,
-        *(["what you alone know (keys of check.yaml)"] if _unanswered(result) else []),
+        *(["what only you know (keys of check.yaml)"] if _unanswered(result) else []),
     ]
     return [*lines, *([("–", f"Not checked: {', '.join(unlooked)}")] if unlooked else [])]
 

@@ -161,7 +161,7 @@ def _filtered(claim: Claim) -> str:
 def _of_filtered(claim: Claim, filtered: str, facts: dict[str, Any]) -> ClaimAnswer:
     """The claim on judged documents of both runs, where one run holds nothing else."""
     base, other = claim.base, claim.baseline if filtered == claim.system else claim.system
-    found = f"{filtered} contains judged documents only; {other} contains all."
+    found = f"{filtered} contains judged documents only; {other} contains others too."
     evidence = "Every result of it is judged, at any rank."
     facts |= {"filtered": filtered}
     settles = f"Give {filtered} as it ranked all documents."

@@ -9,6 +9,7 @@ from typing import Final
 from truerank.claims.options import ClaimSources
 from truerank.core.rules import Rule, rules_of
 from truerank.errors import OptionError
+from truerank.text.printable import listed
 
 #: Without them there is no conclusion.
 _ALWAYS: Final = ("files", "chance")
@@ -53,7 +54,7 @@ class Question:
         named = [" or ".join(f"`{name}`" for name in need.split("|")) for need in lacking]
         if "run" in self.needs and sources.has("run") and not isinstance(sources.run, str) and len(sources.run) < 2:
             named.append("a second `run`")
-        return " and ".join(named)
+        return listed(named)
 
 
 #: By question, in their order, what would have to be given: "" where it is answerable, None where it was left out.

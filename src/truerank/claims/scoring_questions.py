@@ -422,8 +422,8 @@ def _policies(
         effect = "falls" if opposite else "not shown" if weak else base
     elif any(row.effect == "stands" for row, _ in own):
         effect = "appears"
-    ahead = f"{_by(claim, against)} {claim.baseline} is ahead" if against else ""
-    chance = f"{_by(claim, open_ones)} chance can explain the lead of {claim.system}" if open_ones else ""
+    ahead = f"{_by(claim, against)}, {claim.baseline} is ahead" if against else ""
+    chance = f"{_by(claim, open_ones)}, chance can explain the lead of {claim.system}" if open_ones else ""
     text = "; ".join(filter(None, (ahead, chance)))
     text = f"{capital(text)}." if text else "Every measure and order of ties says the same."
     if not against and base != "stands":
@@ -449,14 +449,14 @@ def _policies(
     word = "DEPENDS" if turned else "SAME SIGN" if open_ones else "DOES NOT DEPEND"
     facts = {"policies": len(every), "turned": turned, "not_shown": open_ones}
     by = _by(claim, turned)
-    says = f"{claim.baseline} leads {by}." if opposite else f"{capital(by)} chance can explain the lead."
+    says = f"{claim.baseline} leads {by}." if opposite else f"{capital(by)}, chance can explain the lead."
     if over is not None and over.difference[0] <= 0 and not opposite and not weak:
-        says = f"{capital(by)} the difference is {signed(over.difference[0])}."
+        says = f"{capital(by)}, the difference is {signed(over.difference[0])}."
     shows = [f"There the difference is {row.figures()}." for row, name in every if name in turned]
     return ClaimAnswer(
         "policies", word, evidence, effect, text, rows, exception=(says, *shows[:1]) if turned else (), facts=facts,
         unless=f"{claim.measure} is what counts for you",
-        remark=remark, found=says if turned and base == "stands" else "",
+        remark=remark, found="" if base != "stands" else says if turned else f"{capital(chance)}." if chance else "",
     )  # fmt: skip
 
 

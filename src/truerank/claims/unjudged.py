@@ -436,7 +436,7 @@ def _range(claim: Claim, bounds: UnjudgedBounds) -> tuple[tuple[ClaimEstimate, .
     effect = "stands" if bounds.low > 0 else base.effect
     label = "whatever the unjudged documents are"
     row = ClaimEstimate(label, base.value, bounds.low, bounds.high, base.topics, effect, is_range=True)
-    return (row,), f" {capital(label)}, {ahead} stays ahead ({signed(least)} at least)."
+    return (row,), f" {capital(label)}, {ahead} stays ahead (by {abs(least):.3f} at least)."
 
 
 def _condensed(claim: Claim) -> ClaimEstimate | None:

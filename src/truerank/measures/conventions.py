@@ -881,7 +881,7 @@ class ConventionRange(NamedTuple):
         """The range in one sentence."""
         low, high = (f"{value:+.3f}".replace("-", "−") for value in self.difference)
         return (
-            f"Programs compute {self.measure} in {self.conventions} ways; here all give {low} to {high} "
+            f"Programs compute {self.measure} in {self.conventions} ways; here they give {low} to {high} "
             f"({system} {self.system[0]:.3f} to {self.system[1]:.3f}, {baseline} {self.baseline[0]:.3f} to "
             f"{self.baseline[1]:.3f})."
         )

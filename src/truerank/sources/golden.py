@@ -88,7 +88,7 @@ class GoldenTable:
             if role != "system" and (role != "id" or names != self.columns.get("question"))
         )
         kind = "scores of " if self.scores else ""
-        return "; ".join(filter(None, (f"{kind}{many}, {count}", roles, self.better)))
+        return "; ".join(filter(None, (f"{count}, {kind}{many}", roles, self.better)))
 
 
 def read_golden(source: Any, columns: str | Mapping[str, str] = "", *, measure: str = "") -> GoldenTable:

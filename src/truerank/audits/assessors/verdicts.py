@@ -211,6 +211,7 @@ def _order_word(row: dict[str, Any], turned: int, of: int, favoured: str) -> tup
     same, noticeable, more = LIMITS["same"], LIMITS["noticeable"], "more topics that people judged."
     other, pairs = "otherwise than people", f"{turned:,d} of {of:,d} pairs"
     low, high = row["value_low"], row["value_high"]
+    seen = "as people do" if row["value"] >= same else "much as people do" if row["value"] >= noticeable else other
     cases = (
         (turned > 0, "NOT USABLE", other, f". It turns {pairs} round by more than chance", "another model."),
         (high < noticeable, "NOT USABLE", other, f", below {noticeable}", "another model."),
@@ -223,7 +224,7 @@ def _order_word(row: dict[str, Any], turned: int, of: int, favoured: str) -> tup
             f", at least {noticeable} but perhaps below {same}",
             more,
         ),
-        (True, "UNKNOWN", "perhaps otherwise than people", f", which may be below {noticeable}", more),
+        (True, "UNKNOWN", f"{seen}; the data are too few to rely on that", "", more),
     )
     return next(said for holds, *said in cases if holds)  # type: ignore[return-value]
 

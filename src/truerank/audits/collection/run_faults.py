@@ -357,7 +357,7 @@ def _alike(files: Files) -> Iterable[RunFault]:
             "identical-runs", "", "fault", frozenset(),
             f"{one} and {other} return identical results for all {len(shared):,d} topics{ties if unlike else ''}. Was "
             "one file given twice?",
-            "Give the runs of two systems.",
+            "Give the results of two systems.",
         )  # fmt: skip
     elif len(differing) < len(shared) / 2:
         yield RunFault(
