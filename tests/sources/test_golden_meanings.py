@@ -469,7 +469,7 @@ def test_questions_with_the_text_of_another_one_are_counted(marks: str, again: i
     said = [
         one
         for one in read_golden(rows).remarks
-        if "the text of another one: scores count each, check counts them once" in one
+        if "the text of another one: 'check' counts each text once, other commands count every row" in one
     ]
     assert [one.split()[0] for one in said] == [str(again)] * (again > 0)
 

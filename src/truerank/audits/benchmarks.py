@@ -76,8 +76,9 @@ class KnownBenchmark(NamedTuple):
             return f"{named}, but not as {self.page} in the documentation's gallery ({'; '.join(parts)})."
         nouns = {"topics": "topic ids", "judgments": "judgments"}
         compared = [noun for name, noun in nouns.items() if getattr(self, name) is not None]
-        same = f", by its {' and '.join(compared)}" if compared else ""
-        return f"{named}{same}. The documentation's gallery has a page on it: {self.page}."
+        if compared:
+            named = f"The {' and '.join(compared)} are those of {named.removeprefix('This is ')}"
+        return f"{named}. The documentation's gallery has a page on it: {self.page}."
 
     def json(self) -> dict[str, Any]:
         """The recognised benchmark as plain values."""

@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -24,20 +24,12 @@ from truerank.measures.rankings import has_topics
 from truerank.measures.scoring import evaluate
 from truerank.options import Resampling, Scoring
 from truerank.sources.qrels import QREL_SCHEMA
+from truerank.text.printable import counted
 
 #: What becomes of the claim under a condition.
 Effect = Literal["stands", "smaller", "not shown", "falls", "appears", "unknown"]
 #: What the scores of a claim are of: of a table of questions, or of topics; results of MTEB have one for each task.
 Unit = Literal["questions", "topics", "tasks"]
-#: What becomes of a lead, as tables say it.
-EFFECTS: Final[Mapping[Effect, str]] = {
-    "stands": "stays",
-    "smaller": "shrinks",
-    "not shown": "chance can explain it",
-    "falls": "gone",
-    "appears": "appears",
-    "unknown": "unknown",
-}
 
 
 @dataclass(frozen=True)
@@ -111,6 +103,14 @@ class Repair:
     equivalent: Mapping[str, str] = field(default_factory=dict)
     which: tuple[str, str] = ("at fault", "")
     where: str = ""
+
+    @property
+    def done(self) -> str:
+        """What was done about it."""
+        if not self.topics and not self.documents:
+            return "corrected"
+        corrected = self.edits is not None and not self.edits["doc_id"].is_in([*self.documents]).all()
+        return "corrected or left out" if self.equivalent or corrected else "left out"
 
     def touched(self, claim: Claim) -> frozenset[str]:
         """The topics of a claim that are left out, or lose a relevant document, or have a judgment that changes."""
@@ -420,9 +420,10 @@ def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: R
             continue
         # A repair may do more than leave out what can be compared.
         alone = "" if math.isclose(test.change, size, abs_tol=1e-9) else " alone"
+        enough = "does not explain" if test.p <= 1 - resampling.confidence else "can explain"
         beside.append(
-            f"Leaving out {count:,d} random {what} would change the difference by {signed(test.low)} to "
-            f"{signed(test.high)}; leaving out these{alone} changes it by {signed(test.change)}."
+            f"Leaving out these {counted(count, what[:-1])}{alone} changes the difference by {signed(test.change)}, "
+            f"leaving out as many random ones by {signed(test.low)} to {signed(test.high)}: their number {enough} it."
         )
     # Where only judgments of 0 leave, nothing moves but by rounding.
     chances = [test.p for test in tests if test is not None and abs(test.change) > ROUNDING]
@@ -504,7 +505,9 @@ def became(claim: Claim, before: ClaimEstimate, after: ClaimEstimate, *, moved: 
         says = f"{claim.baseline} is ahead"
     elif after.effect == "stands":
         less = moved and round(after.value, 3) < round(before.value, 3)
-        says = "a lead appears" if before.effect != "stands" else f"the lead {'shrinks but ' if less else ''}stays"
+        more = moved and round(after.value, 3) > round(before.value, 3)
+        stays = "shrinks but stays" if less else "grows" if more else "stays"
+        says = f"a lead of {claim.system} appears" if before.effect != "stands" else f"the lead {stays}"
     elif before.effect != "stands":
         says = f"{'' if moved else 'little changes, and '}chance can explain the difference"
     elif moved and after.value <= 0:

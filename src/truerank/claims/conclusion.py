@@ -115,7 +115,7 @@ class _Outcome:
     def on(self, answer: ClaimAnswer | None, says: str) -> str:
         """A sentence on what a repair leaves."""
         repair = None if answer is None else answer.repair
-        where = "After all repairs" if repair is None else "Without them" if repair.documents else "Corrected"
+        where = "After all repairs" if repair is None else _how([repair])
         if repair is not None and repair.topics & frozenset(self.claim.answered):
             where = f"On the other {self.final.topics:,d}"
         if repair is not None and repair.where:
@@ -159,6 +159,11 @@ class _Outcome:
         return next((one for one in touched if one.found), None)
 
     @property
+    def doubts(self) -> list[ClaimAnswer]:
+        """What may make the difference another one, and speaks for no system."""
+        return [one for one in self.answers if one.plausible and one.exception and one.question not in _OF_THE_DATA]
+
+    @property
     def scores(self) -> str:
         """Both scores, and on how many topics."""
         row = self.final
@@ -176,10 +181,6 @@ class _Outcome:
             word, found, figure,
             **{
                 "decided_by": "chance" if fault is None else fault.question,
-                "possible": tuple(answer.possible for answer in answers if answer.possible),
-                "unknown": tuple(
-                    answer.question for answer in answers if answer.effect == "unknown" and not answer.possible
-                ),
                 "not_checked": _unchecked(answers, self.claim),
                 "example": None if fault is None else fault.example,
                 "rows": self.rows,
@@ -191,8 +192,9 @@ class _Outcome:
     def cannot(self, found: str, figure: str, **rest: Any) -> ClaimConclusion:
         to_do = f"choose {self.claim.system}" if self.claim.golden else f"call {self.claim.system} better"
         decision = f"This test is no reason to {to_do}."
-        rest = {"settles": _more(self.repaired, self.final, self.least, self.fault), "means": self.also, **rest}
-        return self.whole("CANNOT TELL", found, figure, decision=decision, **rest)
+        settles = _more(self.repaired, self.final, self.least, self.fault)
+        rest = {"decision": decision, "settles": settles, "means": self.also, **rest}
+        return self.whole("CANNOT TELL", found, figure, **rest)
 
     def nothing_left(self) -> ClaimConclusion:
         unit = self.claim.unit
@@ -206,12 +208,14 @@ class _Outcome:
         figure = f"{a} is worse than {b}, not better: {self.scores}."
         if self.fault is not None and self.base.effect == "stands":
             figure = self.became
-        doubts = [answer for answer in self.answers if answer.plausible and answer.exception]
+        if doubts := self.doubts:
+            first, rows = doubts[0], _conditions(self.rows, doubts[:1])
+            figure = f"As {'labelled' if self.claim.golden else 'judged'}, {a} is worse than {b}: {self.scores}. "
+            rest = {"settles": (first.settles,), "rows": rows, "caption": _caption(self.claim, rows, self.final)}
+            rest["decision"] = "This test is no reason to prefer either system."
+            return self.cannot(first.exception[0], figure + first.exception[-1], decided_by=first.question, **rest)
         decision = f"Prefer {b} on {self.claim.unit} like these."
-        if doubts:
-            decision = f"Prefer {b} only if {doubts[0].unless}."
-        means = (*(" ".join(answer.exception) for answer in doubts), *self.also)
-        return self.whole("DOES NOT HOLD", self.found, figure, decision=decision, means=means)
+        return self.whole("DOES NOT HOLD", self.found, figure, decision=decision, means=self.also)
 
     def not_shown(self) -> ClaimConclusion:
         claim, final, first = self.claim, self.final, self.fault or self.wide
@@ -229,8 +233,7 @@ class _Outcome:
                 f"without them ({signed(final.value or 0.0)}{claim.measured}{final.interval.replace(' (', ', ')[:-1]})"
             )
             figure = self.on(first, few) if few else f"Chance can explain the difference {with_them} and {without}."
-        hidden = [one for one in self.answers if one.plausible and one.exception and one.question not in _OF_THE_DATA]
-        means = (*_may(claim, final), *self.also, *(" ".join(answer.exception) for answer in hidden))
+        means = (*_may(claim, final), *self.also, *(" ".join(answer.exception) for answer in self.doubts))
         return self.cannot("" if first is None else first.found, figure, means=means)
 
     def appears(self) -> ClaimConclusion | None:
@@ -261,7 +264,6 @@ class _Outcome:
             settles=tuple(answer.settles for answer in objecting if answer.settles),
             rows=rows, caption=_caption(self.claim, rows, self.final),
             decided_by=objecting[0].question if objecting else "chance",
-            exceptions=tuple(" ".join(one) for one in exceptions),
         )  # fmt: skip
 
     def holds(self) -> ClaimConclusion:
@@ -286,9 +288,10 @@ class _Outcome:
 
 
 def _how(repairs: Sequence[Repair]) -> str:
-    """What was done about faults."""
-    kinds = {"Without them" if repair.topics or repair.documents else "Corrected" for repair in repairs}
-    return kinds.pop() if len(kinds) == 1 else "With all that corrected or left out"
+    """How a sentence on what is left begins."""
+    kinds = {repair.done for repair in repairs}
+    done = kinds.pop() if len(kinds) == 1 else "corrected or left out"
+    return "Without them" if done == "left out" else capital(done)
 
 
 #: What a yes in check.yaml asks for.
@@ -318,7 +321,8 @@ def _may(claim: Claim, row: ClaimEstimate) -> tuple[str, ...]:
         return ()
     ends = {claim.baseline: -row.low, claim.system: row.high}
     first, second = sorted(ends, key=lambda name: -ends[name])
-    return (f"{first} may be ahead by up to {ends[first]:.2g}, {second} by up to {ends[second]:.2g}.",)
+    furthest = {name: f"{round(end, 3):.2g}" for name, end in ends.items()}
+    return (f"{first} may be ahead by up to {furthest[first]}, {second} by up to {furthest[second]}.",)
 
 
 def _more(claim: Claim, row: ClaimEstimate, least: float | None, fault: ClaimAnswer | None) -> tuple[str, ...]:
@@ -326,7 +330,7 @@ def _more(claim: Claim, row: ClaimEstimate, least: float | None, fault: ClaimAns
     units = claim.unit
     first = (fault.settles,) if fault is not None and fault.settles else ()
     if not least or row.few:
-        return first or (f"More {units}: at least {fewest_changes(claim.level)} must have different scores.",)
+        return first or (f"More {units}: the two must score differently on at least {fewest_changes(claim.level)}.",)
     return (*(first or (f"More {units}.",)), sizes_shown(claim, row, least))
 
 
@@ -334,6 +338,8 @@ def _rows(claim: Claim, change: ClaimChange | None, fault: ClaimAnswer | None) -
     """All topics as given, those that the deciding fault touches, the others, and what the answer rests on."""
     units, base = claim.unit, claim.base
     every = f"All {base.topics:,d} {units}"
+    if not claim.runs and base.topics < len(claim.evaluation.topics):
+        every = f"{counted(base.topics, units[:-1])} with both scores"
     if change is None:
         return (ClaimRow(every, "as given", base, "answer"),)
     rows, left = [ClaimRow(every, "as given", base)], change.after
@@ -371,7 +377,7 @@ def _conditions(rows: tuple[ClaimRow, ...], deciding: Sequence[ClaimAnswer]) -> 
         found += [
             ClaimRow(capital(one.label), "", one, "touched")
             for one in answer.estimates
-            if not answer.split and (one.effect != "stands" or answer.effect == "smaller")
+            if not answer.split and (one.effect != rows[-1].estimate.effect or answer.effect == "smaller")
             if not (one.is_range or one.measure)
             if not _alike(one, rows[-1].estimate)
         ]
@@ -382,10 +388,12 @@ def _caption(claim: Claim, rows: tuple[ClaimRow, ...], final: ClaimEstimate) -> 
     """The finding as a title; none for a single row, which the answer has said."""
     if len(rows) < 2:
         return ""
-    a, units, value = claim.system, claim.unit, final.value or 0.0
+    a, units, value, last = claim.system, claim.unit, final.value or 0.0, rows[-1]
+    if final.effect == "stands" and last.estimate is not final:
+        where = "on the others" if last.role == "answer" else f"{last.name[0].lower()}{last.name[1:]}"
+        left, lead = last.estimate, f"{a} leads by {rows[0].estimate.value or 0:.3f} as given"
+        return f"{lead}, by {left.value or 0:.3f} {where}" if left.effect == "stands" else f"{lead}, not {where}"
     touched = next((row for row in rows if row.role == "touched"), None)
-    if touched is not None and final.effect == "stands" != touched.estimate.effect and touched == rows[-1]:
-        return f"{a} leads as given, not {touched.name[0].lower()}{touched.name[1:]}"
     if touched is not None and touched.estimate.effect == "stands" != final.effect:
         others = f"on the other {final.topics:,d}" if "other" in rows[-1].name else "once they are repaired"
         return f"{a} leads on the {touched.name}, not {others}"
@@ -434,10 +442,9 @@ def _unchecked(answers: Iterable[ClaimAnswer], claim: Claim | None) -> tuple[str
 
 def files_at_fault(grave: ClaimAnswer, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
     """The conclusion where the files allow no comparison."""
-    unknown = tuple(answer.question for answer in answers if answer.word == "UNKNOWN")
     return ClaimConclusion(
         "FILES AT FAULT", grave.found or grave.evidence, "No score is shown.", "Use no score of these files.",
-        settles=(grave.settles,) if grave.settles else (), decided_by="files", unknown=unknown,
+        settles=(grave.settles,) if grave.settles else (), decided_by="files",
         not_checked=("everything else",),
     )  # fmt: skip
 
@@ -462,7 +469,6 @@ def no_claim(
     answers: Sequence[ClaimAnswer], single: SystemScore | None = None, limits: tuple[str, ...] = ()
 ) -> ClaimConclusion:
     """The conclusion where fewer than two runs were given, of which one may be there."""
-    unknown = tuple(answer.question for answer in answers if answer.word == "UNKNOWN")
     found = [answer for answer in answers if answer.found and answer.given]
     figure, settles = "No system was given, so only the test set was checked.", "Give two systems to compare."
     if single is not None:
@@ -475,6 +481,6 @@ def no_claim(
         settles = "Add a second system to compare."
     remarks = [answer.remark for answer in answers if answer.question == "files" and answer.remark]
     return ClaimConclusion(
-        "UNKNOWN", found[0].found if found else "", figure, "", (*limits, *remarks), (settles,), unknown=unknown,
+        "UNKNOWN", found[0].found if found else "", figure, "", (*limits, *remarks), (settles,),
         not_checked=_unchecked(answers, None), decided_by=found[0].question if found else "",
     )  # fmt: skip

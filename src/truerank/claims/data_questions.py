@@ -114,6 +114,10 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
     return without_leaked(claim, answer, topics, documents, given.resampling)
 
 
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
 def _matches(count: int) -> str:
     return "matches" if count == 1 else "match"
 
@@ -150,7 +154,7 @@ def without_leaked(
     parts = [f"the {counted(number, 'topic')} that {_matches(number)} a training query"] if number else []
     parts += [f"the {counted(len(gone), 'relevant document')} in the training data"] if gone else []
     match = f"{number:,d} of {len(judged):,d} test topics match a training query." if number else ""
-    there = f"{counted(len(gone), 'relevant document')} {'is' if len(gone) == 1 else 'are'} in the training data."
+    there = f"{counted(len(gone), 'relevant document')} {_are(len(gone))} in the training data."
     answer = replace(answer, found=" ".join(filter(None, (match, there if gone else ""))))
     which = ("that match", "a training query") if number else ("with such documents", "in the training data")
     repair = Repair(f"without {listed(parts)}", topics=topics & judged, documents=gone, which=which)
@@ -227,8 +231,8 @@ def collection_answer(
 
 
 def _verdict_of(audit: CollectionAudit) -> dict[str, Any]:
-    whole, page = audit.verdicts[0], "its page (`out`) lists every fault with its remedy."
-    settle = f"Correct the test set: {page}" if whole.word.startswith("FAULTY") else ""
+    whole = audit.verdicts[0]
+    settle = "Correct the test set: the page of its audit lists every fault." if whole.word.startswith("FAULTY") else ""
     return {"verdict": whole.word, "why": whole.sentence, "settle": settle}
 
 
@@ -260,11 +264,9 @@ def _repaired(
     which = ("with a lost document" if missing else "with a wrong judgment or a copy", "")
     repair = Repair(", ".join(what), documents=missing, edits=edits, equivalent=groups, which=which)
     changed = {"changed": len(edits), "copies": len(groups)}
-    counts = [counted(corrected, "wrong judgment")] if corrected else []
-    counts += [counted(len(groups), "copy", "copies")] if groups else []
     lacking = len(missing - gone)
-    counts += [counted(lacking, "lost document")] if lacking else []
-    found = f"{capital(listed(counts))}." if counts else ""
+    counts = ((corrected, "wrong judgment"), (len(groups), "duplicated document"), (lacking, "lost document"))
+    found = f"{listed([counted(*one) for one in counts if one[0]])}.".lstrip(".")
     if not corrected and not groups and lacking:
         judged = claim.qrels.filter(pl.col("relevance") >= claim.scoring.rel)["doc_id"].n_unique()
         expected = len(frozenset(claim.qrels.filter(pl.col("relevance") >= claim.scoring.rel)["doc_id"]) & missing)
@@ -464,9 +466,9 @@ def _compared(found: Mapping[str, Any], material: ClaimMaterial) -> tuple[str, s
 def _changed(found: Mapping[str, Any], gone: int) -> str:
     """What happened to the judged documents, in one sentence."""
     lost = gone or found["lost"]
-    parts = [f"{counted(lost, 'document')} {'is' if lost == 1 else 'are'} gone"] if lost else []
+    parts = [f"{counted(lost, 'document')} {'was' if lost == 1 else 'were'} removed"] if lost else []
     if few := found["flagged"]:
-        parts.append(f"{few:,d} of {found['compared']:,d} judged documents may have lost their answer")
+        parts.append(f"{few:,d} of {found['compared']:,d} judged documents changed and may no longer answer")
     return f"Since judging, {listed(parts)}." if parts else ""
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import yaml
 
-from truerank.claims.claim import EFFECTS, Claim
+from truerank.claims.claim import Claim
 from truerank.claims.options import KNOWN
 from truerank.claims.questions import flags, question
 from truerank.claims.register import spoken
@@ -35,8 +35,6 @@ from truerank.work.runs import Run
 _DO: Final = ("FILES AT FAULT", "HOLDS", "HOLDS SMALLER")
 #: How a line of the terminal begins that has no mark.
 _NOTED: Final = {"●": "Found", "○": "Also found"}
-#: What was done about a fault, behind it.
-_LEFT_OUT, _CORRECTED, _BOTH = "; left out", "; corrected", "; corrected or left out"
 #: What an audit says that found nothing, where there is no claim.
 _CLEAR: Final = frozenset(("AS THEY SEEM", "CLEAN", "SOUND"))
 #: Lines of the answer, and columns of a line.
@@ -146,7 +144,7 @@ def _left_open(result: Check) -> list[str]:
 
 #: What the marks of checks say, and how they are shown.
 _SAYS: Final[Mapping[str, tuple[str, Level]]] = {
-    "●": ("changes the answer", "bad"), "○": ("found", "doubt"), "✓": ("nothing found", "good"),
+    "●": ("changes the answer", "bad"), "○": ("found", "doubt"), "✓": ("no problem", "good"),
     "?": ("unclear", "unknown"), "–": ("not checked", "unknown"),
 }  # fmt: skip
 
@@ -164,20 +162,11 @@ def _mark(result: Check, answer: ClaimAnswer) -> str:
     return "○" if answer.found else "✓"
 
 
-def _done(answer: ClaimAnswer) -> str:
-    repair = answer.repair
-    if repair is None:
-        return ""
-    if not repair.topics and not repair.documents:
-        return _CORRECTED
-    corrected = repair.edits is not None and not repair.edits["doc_id"].is_in([*repair.documents]).all()
-    return _BOTH if repair.equivalent or corrected else _LEFT_OUT
-
-
 def checks_of(result: Check) -> list[tuple[str, str]]:
     """What was checked, a mark and a line each; what found nothing stands in one line."""
     lines, clear = list[tuple[str, str]](), list[str]()
-    for answer in result.answers:
+    # What was repaired stands first among what was found.
+    for answer in sorted(result.answers, key=lambda one: one.repair is None):
         short, mark = spoken(question(answer.question).short, golden=result.golden), _mark(result, answer)
         if answer.question == "chance" or mark == "–":
             continue
@@ -187,13 +176,15 @@ def checks_of(result: Check) -> list[tuple[str, str]]:
         first = answer.consequence.partition(". ")[0] if result.claim is not None else ""
         objection = answer.exception[0] if answer.objects else ""
         says = flags(answer.found or objection or first or answer.possible or answer.evidence).rstrip(".")
-        lines.append((mark, f"{short}: {says}{_done(answer) if mark == '○' else ''}"))
-    lines.sort(key=lambda line: ("●○?".index(line[0]), not line[1].endswith((_LEFT_OUT, _CORRECTED, _BOTH))))
+        done = f"; {answer.repair.done}" if mark == "○" and answer.repair is not None else ""
+        lines.append((mark, f"{short}: {says}{done}"))
+    lines.sort(key=lambda line: "●○?".index(line[0]))
     if clear:
-        lines.append(("✓", f"{', '.join(clear)}: nothing found"))
+        lines.append(("✓", f"{', '.join(clear)}: no problem"))
+    open_keys = [key for key in KNOWN if result.claim is not None and key not in result.settings]
     unlooked = [
         *result.conclusion.not_checked,
-        *(["what only you know (keys of check.yaml)"] if _unanswered(result) else []),
+        *([f"what only you can tell, such as {open_keys[0]} (keys of check.yaml)"] if open_keys else []),
     ]
     return [*lines, *([("–", f"Not checked: {', '.join(unlooked)}")] if unlooked else [])]
 
@@ -246,13 +237,14 @@ def front_of(result: Check) -> Front:
         fault=conclusion.found,
         text=conclusion.figure,
         strong="" if arrow is None else arrow[0],
+        decision=conclusion.decision,
         example=pair,
         example_note=(f"One example. {said}".strip() if pair else "", f"{folder}/report.html" if folder else ""),
         table=None
         if claim is None or not conclusion.rows
         else _contrast(result, conclusion.rows, conclusion.caption, _meaning(claim), _key(result, claim)),
         notes=(
-            ("What it means", (conclusion.decision, *conclusion.means) if conclusion.decision else conclusion.means),
+            ("What else it means", conclusion.means),
             ("What to do" if conclusion.word in _DO else "What would settle it", tuple(map(flags, conclusion.settles))),
         ),
         checks=tuple(checks_of(result)),
@@ -340,11 +332,6 @@ def _sections(result: Check) -> Iterator[ReportSection]:
     yield ReportSection("again", "Repeat this check", (Prose((repeat,)),))
 
 
-def _unanswered(result: Check) -> list[str]:
-    """The keys of check.yaml for what no data show, as far as nobody answered them."""
-    return [key for key in KNOWN if result.claim is not None and key not in result.settings]
-
-
 def _scores(result: Check) -> Mapping[str, Any]:
     files = next((answer for answer in result.answers if answer.question == "files"), None)
     return {} if files is None else files.facts.get("scores", {})
@@ -367,7 +354,7 @@ def _line(result: Check, answer: ClaimAnswer) -> AnswerLine:
     about = question(answer.question)
     word, level = _SAYS[_mark(result, answer)]
     if answer.question == "chance":
-        word, level = EFFECTS[answer.effect], answer.level
+        word, level = answer.word.lower(), answer.level
     link = f"{answer.folder}/report.html" if answer.folder else ""
     possible = f"Still possible: {answer.possible}" if answer.possible else ""
     # The evidence may begin with the same count.

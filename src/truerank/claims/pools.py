@@ -127,8 +127,9 @@ def pools_answer(claim: Claim) -> ClaimAnswer:
         return ClaimAnswer(_QUESTION, "ALIKE", evidence, base.effect, consequence, facts=facts)
     if len(whole) == 1 and results.shares.uneven:
         other = next(run for run in results.pair if run not in whole)
-        found = f"{whole[0]}'s first {results.whole_depths[whole[0]]} results were all judged, {other}'s were not."
-        consequence = "Unjudged ones count as not relevant; the check of unjudged documents shows what that does."
+        judged = [f"{results.share_judged(name):.0%} of {name}'s" for name in (*whole, other)]
+        found = f"{judged[0]} first {results.depth} results are judged, {judged[1]}; the others count as not relevant."
+        consequence = "The check of unjudged documents shows what that does."
         settles = f"Judge {other}'s first documents."
         return ClaimAnswer(
             _QUESTION, "ONE RUN POOLED", evidence, base.effect, consequence, (), settles, facts=facts, found=found
@@ -161,8 +162,8 @@ def _filtered(claim: Claim) -> str:
 def _of_filtered(claim: Claim, filtered: str, facts: dict[str, Any]) -> ClaimAnswer:
     """The claim on judged documents of both runs, where one run holds nothing else."""
     base, other = claim.base, claim.baseline if filtered == claim.system else claim.system
-    found = f"{filtered} contains judged documents only; {other} contains others too."
-    evidence = "Every result of it is judged, at any rank."
+    found = f"{filtered} holds judged documents only, at every rank; {other} holds others too."
+    evidence = f"Perhaps {filtered} was filtered by the judgments."
     facts |= {"filtered": filtered}
     settles = f"Give {filtered} as it ranked all documents."
     runs = {name: run.join(claim.qrels, on=KEYS, how="semi") for name, run in claim.pair.items()}
@@ -191,9 +192,10 @@ def _traced(claim: Claim, results: JudgedResults, trace: PoolTrace, facts: dict[
     """The claim where nothing that one run alone has was judged relevant."""
     base = claim.base
     others = listed(trace.pooled) if len(trace.pooled) < 3 else "other systems"
-    rank = "ranks" if len(trace.pooled) == 1 else "rank"
-    found = f"None of {trace.beyond:,d} results of {trace.lacking} that {others} {rank} below {trace.depth} was judged "
-    found += "relevant. Perhaps nobody judged them."
+    alone, unjudged = len(trace.pooled) == 1, int((trace.rows & ~results.judged).sum())
+    lack = f"{others} {'does' if alone else 'do'} not have in {'its' if alone else 'their'} first {trace.depth}"
+    found = f"{trace.lacking} has {trace.beyond:,d} results that {lack}. None of them is judged relevant"
+    found += f", {unjudged:,d} are not judged at all." if unjudged else "."
     evidence = (
         f"All relevant documents among {trace.lacking}'s first {trace.first} results are among the first {trace.depth} "
         f"of {listed(trace.pooled)}, {trace.near} of them in the lower half (p = {trace.p:.1g})."

@@ -170,9 +170,6 @@ class ClaimConclusion:
         caption: the finding as the title of the table.
         rows: of the table, at most six.
         decided_by: the question that decides; empty without a claim.
-        exceptions: what the claim does not survive, in sentences.
-        possible: what these data cannot exclude, one sentence each.
-        unknown: names of questions that were not answered.
         not_checked: what nobody looked at, the largest threat first, each with the option that gives it.
         example: one match.
     """
@@ -186,9 +183,6 @@ class ClaimConclusion:
     caption: str = ""
     rows: tuple[ClaimRow, ...] = ()
     decided_by: str = ""
-    exceptions: tuple[str, ...] = ()
-    possible: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
     not_checked: tuple[str, ...] = ()
     example: MatchedPair | None = None
 

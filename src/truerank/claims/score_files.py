@@ -44,7 +44,7 @@ def apart(claim: Claim) -> ClaimAnswer | None:
     return ClaimAnswer.at_fault(reason, f"Give scores of the same {claim.unit}, with the same ids.", {})
 
 
-_GIVE: Final = "Give the missing scores, or 0 where a system failed; `missing` skip where it was not asked."
+_GIVE: Final = "Give the missing scores: 0 where a system failed. If they were not asked for, add `missing` skip."
 
 
 def missing_scores(claim: Claim) -> ClaimAnswer | None:

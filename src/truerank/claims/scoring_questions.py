@@ -57,7 +57,7 @@ def chance_answer(claim: Claim) -> ClaimAnswer:
     units, ends = claim.unit, _ends(base)
     facts = {"p": row.p, "p_corrected": row.p_corrected, "effect_size": row.effect, "comparisons": many}
     least = smallest_shown(claim)
-    shown = {"stands": "MORE THAN CHANCE", "not shown": "NOT SHOWN", "falls": "THE OTHER WAY ROUND"}
+    shown = {"stands": "MORE THAN CHANCE", "not shown": "CHANCE CAN EXPLAIN IT", "falls": "THE OTHER WAY ROUND"}
     word = shown.get(base.effect, "UNKNOWN")
     few = claim.too_few(claim.gaps)
     sentences = {
@@ -93,15 +93,14 @@ def sizes_shown(claim: Claim, row: ClaimEstimate, least: float) -> str:
     Args:
         least: the smallest difference that the topics of the row show with a power of 0.8.
     """
-    size, units = abs(row.value or 0.0), claim.unit
-    seen = least / _FURTHEST < size < least
-    target = size if seen else least / 2
-    enough = math.ceil(row.topics * (least / target) ** 2)
+    size = abs(row.value or 0.0)
+    able = f"These {counted(row.topics, claim.unit[:-1])} can show a difference of {least:#.2g} (80% power)"
+    if not least / _FURTHEST < size < least:
+        return f"{able}; four times as many could show half of that."
+    enough = math.ceil(row.topics * (least / size) ** 2)
     # A plan is no figure: two digits.
     step = 10 ** max(0, len(str(enough)) - 2)
-    able = f"These {counted(row.topics, units[:-1])} can show a difference of {least:#.2g} (80% power)"
-    wanted = f"the {target:#.2g} seen here" if seen else f"{target:#.2g}"
-    return f"{able}; about {math.ceil(enough / step) * step:,d} could show {wanted}."
+    return f"{able}; about {math.ceil(enough / step) * step:,d} could show the {size:#.2g} seen here."
 
 
 def smallest_shown(claim: Claim) -> float | None:

@@ -140,6 +140,10 @@ class JudgedResults:
         """The number of each row's topic."""
         return self.rows["topic_id"].rank("dense").to_numpy().astype(np.int64) - 1
 
+    def share_judged(self, run: str) -> float:
+        """The judged share of the first results of one run."""
+        return float((self.within(run) & self.judged).sum() / max(1, self.within(run).sum()))
+
     @cached_property
     def shares(self) -> JudgedShares:
         """How much of both runs was judged, apart from what is known to be relevant."""
@@ -411,10 +415,7 @@ def unjudged_answer(claim: Claim) -> ClaimAnswer:
 
 def _evidence(results: JudgedResults) -> tuple[str, dict[str, Any]]:
     """What is judged, as a sentence and as figures."""
-    whole = {
-        run: float((results.within(run) & results.judged).sum() / max(1, results.within(run).sum()))
-        for run in results.pair
-    }
+    whole = {run: results.share_judged(run) for run in results.pair}
     shares = dict(zip(results.pair, results.shares[:2], strict=True))
     text = " and ".join(f"{share:.0%} of {run}'s" for run, share in whole.items())
     count = int(results.open.sum())
@@ -516,7 +517,7 @@ def _at_rates(
     shares = " and ".join(f"{share:.0%} of {run}'s" for run, share in facts["judged"].items())
     return ClaimAnswer(
         _QUESTION, "JUDGED UNEVENLY" if uneven else "JUDGED ALIKE", evidence, base.effect, f"{text}{stays}", rows,
-        f"Judge the {bounds.unjudged:,d} unjudged documents among the first {results.depth} results.",
+        f"Judge the {bounds.unjudged:,d} unjudged documents in the first {results.depth} results of all topics.",
         exception=(f"{shares} first {results.depth} results are judged.", rated),
         facts=facts, possible=possible, plausible=uneven and moved, unless="the unjudged documents are not relevant",
     )  # fmt: skip

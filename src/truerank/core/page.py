@@ -167,6 +167,7 @@ class Front:
         question: what the word answers.
         fault: what was found, as the page has it in its accent colour; empty without a fault.
         text: the rest of the answer; `strong` of it stands out.
+        decision: what it means for a choice; empty for nothing.
         example: what was found once, as names and texts, with a sentence and a link to all; empty for none.
         table: what the answer rests on; None where nothing is compared.
         notes: sections below the table: a title, and paragraphs.
@@ -179,6 +180,7 @@ class Front:
     fault: str
     text: str
     strong: str = ""
+    decision: str = ""
     example: tuple[tuple[str, str], ...] = ()
     example_note: tuple[str, str] = ("", "")
     table: ContrastTable | None = None

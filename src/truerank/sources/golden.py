@@ -83,7 +83,7 @@ class GoldenTable:
         noun = "question" if self.cells is None else "task"
         count = f"{len(self.questions)} {noun}{'s' if len(self.questions) != 1 else ''}"
         roles = "; ".join(
-            f"{role} in {first_names(names, quoted=True)}"
+            f"{role} in {first_names(sorted(names) if role == 'scores' else names, quoted=True)}"
             for role, names in self.columns.items()
             if role != "system" and (role != "id" or names != self.columns.get("question"))
         )
@@ -357,7 +357,7 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenT
         remarks[f"{without} question{'s' * (without != 1)} without an expected answer: not scored"] += 1
     again = len(asked.intersection(questions.copies()))
     many = f"{again} of {len(asked)} questions have the text of another one"
-    remarks.update([f"{many}: scores count each, check counts them once"] * (again > 0))
+    remarks.update([f"{many}: 'check' counts each text once, other commands count every row"] * (again > 0))
     if not asked:
         raise table.fault("no question has an expected answer", "name another column: --columns expected=COLUMN")
     if {doc for own in expected.values() for doc in own} <= {"0", "1", "True", "False", "true", "false"}:

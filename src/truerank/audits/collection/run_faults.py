@@ -313,7 +313,7 @@ def _lacking(files: Files) -> Iterable[RunFault]:
             yield RunFault(
                 "short-lists", name, "doubt", frozenset(),
                 f"{name} returns {usual:,d} results {where}, {other} returns more; the measure counts {files.depth}.",
-                "Retrieve as many results with both systems.",
+                "Retrieve the same number of results with both systems.",
             )  # fmt: skip
         elif len(ends) > max(_FEW, _SOME * len(judged)):
             yield RunFault(
