@@ -105,7 +105,7 @@ def _finished(  # noqa: PLR0917 - what was given comes first, then what was foun
     if files is not None and files.word == "FILES AT FAULT":
         others = {name: ClaimAnswer(name, "UNKNOWN", FILES_FIRST, "unknown", "") for name in plan}
         every = tuple({**others, "files": files}.values())
-        return check(claim=claim, base=None, answers=every, conclusion=files_at_fault(files, every))
+        return check(claim=claim, base=None, answers=every, conclusion=files_at_fault(files))
     if change is not None and claim is not None:
         answers["chance"] = _with_repairs(answers["chance"], claim, answers, change)
     names = [name for name in NAMES if name in plan or name in answers]

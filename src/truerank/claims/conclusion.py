@@ -440,7 +440,7 @@ def _unchecked(answers: Iterable[ClaimAnswer], claim: Claim | None) -> tuple[str
     return tuple(found[name] for name in dict.fromkeys(order) if name in found)
 
 
-def files_at_fault(grave: ClaimAnswer, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
+def files_at_fault(grave: ClaimAnswer) -> ClaimConclusion:
     """The conclusion where the files allow no comparison."""
     return ClaimConclusion(
         "FILES AT FAULT", grave.found or grave.evidence, "No score is shown.", "Use no score of these files.",

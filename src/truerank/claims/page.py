@@ -112,10 +112,7 @@ def _answered(result: Check) -> list[str]:
 
 def _row_lines(result: Check, rows: Sequence[ClaimRow]) -> list[str]:
     """The first table as lines: both scores, and the difference."""
-    if result.claim is None:
-        return []
-    names = [result.names.get(name, name) for name in (result.claim.system, result.claim.baseline)]
-    cells = [["", *names, f"difference ({_level_of(result.claim)})"]]
+    cells = [["", *_names(result), f"difference ({_level_of(result)})"]]
     for row in rows:
         scores = ["", ""] if row.estimate.scores is None else [f"{score:.3f}" for score in row.estimate.scores]
         cells.append([f"{' ' * (row is not rows[0])}{row.name}", *scores, row.estimate.figures()])
@@ -126,8 +123,14 @@ def _row_lines(result: Check, rows: Sequence[ClaimRow]) -> list[str]:
     ]
 
 
-def _level_of(claim: Claim) -> str:
-    return f"{100 * claim.confidence:.6g}% interval"
+def _level_of(result: Check) -> str:
+    return "" if result.claim is None else f"{100 * result.claim.confidence:.6g}% interval"
+
+
+def _names(result: Check) -> tuple[str, str]:
+    """The system and the baseline, as tables have them."""
+    pair = ("", "") if result.claim is None else (result.claim.system, result.claim.baseline)
+    return result.names.get(pair[0], pair[0]), result.names.get(pair[1], pair[1])
 
 
 def _left_open(result: Check) -> list[str]:
@@ -253,10 +256,8 @@ def front_of(result: Check) -> Front:
 
 def _contrast(result: Check, rows: Sequence[ClaimRow], caption: str, measure: str = "", key: str = "") -> ContrastTable:
     """A table of differences between the two systems."""
-    claim = result.claim
-    names = () if claim is None else tuple(result.names.get(one, one) for one in (claim.system, claim.baseline))
     shown = tuple(_contrast_row(row) for row in rows if row.estimate.value is not None)
-    return ContrastTable(caption, measure, (names[0], names[1]), "" if claim is None else _level_of(claim), shown, key)
+    return ContrastTable(caption, measure, _names(result), _level_of(result), shown, key)
 
 
 def _contrast_row(row: ClaimRow) -> ContrastRow:
@@ -367,12 +368,9 @@ def _line(result: Check, answer: ClaimAnswer) -> AnswerLine:
 
 def _rows_table(result: Check, rows: Sequence[ClaimRow]) -> Table | None:
     """The first table, as files and the card have it; None without a claim."""
-    if result.claim is None or not rows:
-        return None
-    names = [result.names.get(name, name) for name in (result.claim.system, result.claim.baseline)]
-    columns = (Column(""), *Column.numbers(".3f", *names), Column(f"Difference ({_level_of(result.claim)})"))
+    columns = (Column(""), *Column.numbers(".3f", *_names(result)), Column(f"Difference ({_level_of(result)})"))
     cells = ((row.name, *(row.estimate.scores or (None, None)), row.estimate.figures()) for row in rows)
-    return Table("", columns, tuple(cells))
+    return Table("", columns, tuple(cells)) if rows else None
 
 
 def card_of(result: Check) -> str:

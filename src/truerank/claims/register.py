@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
-from truerank.claims.claim import Repair
 from truerank.claims.results import Check
 from truerank.text.printable import capital
 
@@ -73,8 +72,6 @@ def _said(value: Any, say: Callable[[str], str]) -> Any:
         changed = {
             each.name: _said(getattr(value, each.name), say) for each in fields(value) if each.name not in _NO_SENTENCES
         }
-        if isinstance(value, Repair):
-            changed = {"what": say(value.what), "which": _said(value.which, say)}
         return replace(value, **changed)
     return value
 

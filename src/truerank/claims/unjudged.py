@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
@@ -235,16 +235,6 @@ class UnjudgedBounds(NamedTuple):
     unjudged: int
 
 
-class RatePoint(NamedTuple):
-    """The difference where these shares of the unjudged results are relevant, with its interval."""
-
-    system: float
-    baseline: float
-    value: float
-    low: float | None
-    high: float | None
-
-
 @dataclass(frozen=True, eq=False)
 class DrawnGrades:
     """The difference of a claim with grades that are drawn for its unjudged documents.
@@ -291,11 +281,19 @@ class DrawnGrades:
         """What `at` gave: curves have points in common."""
         return {}
 
-    def point(self, system: float, baseline: float) -> RatePoint:
-        """The difference at two rates."""
-        claim = self.results.claim
-        found = claim.estimate(self.at(system, baseline), "")
-        return RatePoint(system, baseline, found.value or 0.0, found.low, found.high)
+    def mean(self, system: float, baseline: float) -> float:
+        """The mean difference at two rates."""
+        return float(np.nanmean(self.at(system, baseline)))
+
+    def level_at(self, beside: float) -> float | None:
+        """The rate of the run behind at which both draw level, the leading one's being `beside`; None for no rate."""
+        leads = (self.results.claim.base.value or 0.0) > 0
+        values = [self.mean(*((beside, rate) if leads else (rate, beside))) for rate in _RATES]
+        for at in range(1, len(values)):
+            before, after = values[at - 1], values[at]
+            if (before > 0) != (after > 0):
+                return _RATES[at - 1] + (_RATES[at] - _RATES[at - 1]) * before / (before - after)
+        return None
 
     def fitted(self, run: str, rates: Floats | None = None) -> float:
         """The mean rate of one run's drawn rows; 0 where it has none."""
@@ -335,15 +333,6 @@ class DrawnGrades:
         claim = self.results.claim
         known = claim.qrels.filter(pl.col("relevance") >= claim.scoring.rel)["relevance"]
         return int(known.mode().min()) if len(known) else max(1, claim.scoring.rel)  # type: ignore[arg-type]
-
-
-def zero_between(points: Sequence[RatePoint], rate: Sequence[float]) -> float | None:
-    """The rate at which the difference changes its sign, between points by ascending rate; None where it does not."""
-    for at in range(1, len(points)):
-        before, after = points[at - 1].value, points[at].value
-        if (before > 0) != (after > 0):
-            return float(rate[at - 1] + (rate[at] - rate[at - 1]) * before / (before - after))
-    return None
 
 
 def unjudged_bounds(claim: Claim, results: JudgedResults) -> UnjudgedBounds:
@@ -454,14 +443,9 @@ def _without_rate(
     """No rate was seen: the difference at equal rates, and the rates that would turn it."""
     drawn = DrawnGrades(results, np.full(len(results.rows), 0.5), results.open)
     leads, trails = results.pair if (claim.base.value or 0.0) > 0 else results.pair[::-1]
-    equal = [drawn.point(rate, rate) for rate in _LIKELY]
-    curve = _curve(drawn, leads == claim.system, 0.0)
-    turns = zero_between(curve, _RATES)
-    facts |= {
-        "equal_rates": [one._asdict() for one in equal], "curve": [one._asdict() for one in curve],
-        "turns": [{"run": trails, "at": turns, "beside": 0.0}],
-    }  # fmt: skip
-    text = [f"{signed(one.value)} if {one.system:.0%}" for one in equal]
+    turns = drawn.level_at(0.0)
+    facts["turns"] = [{"run": trails, "at": turns, "beside": 0.0}]
+    text = [f"{signed(drawn.mean(rate, rate))} if {rate:.0%}" for rate in _LIKELY]
     possible = f"The difference is {' and '.join(text)} of both systems' unjudged documents are relevant."
     if turns is not None and claim.base.effect in ("stands", "falls"):
         possible += (
@@ -478,11 +462,6 @@ def _without_rate(
     )  # fmt: skip
 
 
-def _curve(drawn: DrawnGrades, system_leads: bool, rate: float) -> list[RatePoint]:
-    """The difference over the rate of the run behind, where the leading one has this rate."""
-    return [drawn.point(rate, one) if system_leads else drawn.point(one, rate) for one in _RATES]
-
-
 def _at_rates(
     claim: Claim, results: JudgedResults, bounds: UnjudgedBounds, evidence: str, facts: dict[str, Any]
 ) -> ClaimAnswer:
@@ -492,13 +471,12 @@ def _at_rates(
     rates = {run: drawn.fitted(run) for run in results.pair}
     low, high = drawn.fitted_interval(trails)
     at = claim.estimate(drawn.at(None, None), "unjudged documents relevant as often as judged ones")
-    curve = _curve(drawn, leads == claim.system, rates[leads])
-    turns = zero_between(curve, _RATES)
-    facts |= {
-        "rates": rates, "rate_interval": {trails: [low, high]}, "curve": [one._asdict() for one in curve],
-        "turns": [{"run": trails, "at": turns, "beside": rates[leads]}],
-    }  # fmt: skip
+    turns = drawn.level_at(rates[leads])
+    facts |= {"rates": rates, "rate_interval": {trails: [low, high]}}
+    facts["turns"] = [{"run": trails, "at": turns, "beside": rates[leads]}]
     text = f"Even if all of {trails}'s unjudged documents were relevant, {trails} would stay behind."
+    if not (results.within(trails) & results.open).any():
+        text = f"All of {trails}'s first {results.depth} results are judged."
     if turns is not None:
         text = f"{trails} draws level if {turns:.0%} of its unjudged documents are relevant"
         text += f" and {rates[leads]:.0%} of {leads}'s." if (results.within(leads) & results.open).any() else "."
