@@ -420,10 +420,11 @@ def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: R
             continue
         # A repair may do more than leave out what can be compared.
         alone = "" if math.isclose(test.change, size, abs_tol=1e-9) else " alone"
-        enough = "does not explain" if test.p <= 1 - resampling.confidence else "can explain"
+        explains = "does not explain" if test.p <= 1 - resampling.confidence else "can explain"
+        random = f"Leaving out {counted(count, f'random {what[:-1]}')} would change the difference by "
         beside.append(
-            f"Leaving out these {counted(count, what[:-1])}{alone} changes the difference by {signed(test.change)}, "
-            f"leaving out as many random ones by {signed(test.low)} to {signed(test.high)}: their number {enough} it."
+            f"{random}{signed(test.low)} to {signed(test.high)}, leaving out these{alone} changes it by "
+            f"{signed(test.change)}: chance {explains} that."
         )
     # Where only judgments of 0 leave, nothing moves but by rounding.
     chances = [test.p for test in tests if test is not None and abs(test.change) > ROUNDING]
@@ -507,7 +508,7 @@ def became(claim: Claim, before: ClaimEstimate, after: ClaimEstimate, *, moved: 
         less = moved and round(after.value, 3) < round(before.value, 3)
         more = moved and round(after.value, 3) > round(before.value, 3)
         stays = "shrinks but stays" if less else "grows" if more else "stays"
-        says = f"a lead of {claim.system} appears" if before.effect != "stands" else f"the lead {stays}"
+        says = f"{claim.system} leads" if before.effect != "stands" else f"the lead {stays}"
     elif before.effect != "stands":
         says = f"{'' if moved else 'little changes, and '}chance can explain the difference"
     elif moved and after.value <= 0:
@@ -516,5 +517,5 @@ def became(claim: Claim, before: ClaimEstimate, after: ClaimEstimate, *, moved: 
         what = "the lead falls, and {} differ to show it" if moved else "{} differ to show the lead"
         says = what.format(f"too few {claim.unit}")
     else:
-        says = f"chance can explain {'what is left of the lead' if moved else 'the lead'}"
+        says = "the lead shrinks, and chance can explain the rest" if moved else "chance can explain the lead"
     return f"{says}: {change}{'' if after.effect == 'stands' == before.effect else ends}"

@@ -117,10 +117,11 @@ class _Outcome:
         repair = None if answer is None else answer.repair
         where = "After all repairs" if repair is None else _how([repair])
         if repair is not None and repair.topics & frozenset(self.claim.answered):
-            where = f"On the other {self.final.topics:,d}"
+            where = f"On the other {self.final.topics:,d}{', corrected,' * self.rows[-1].name.endswith(', corrected')}"
         if repair is not None and repair.where:
             where = repair.where
-        return f"{where}{'' if where.startswith('On ') and says.startswith('the ') else ','} {says}."
+        comma = "" if where.endswith(",") or (where.startswith("On ") and says.startswith("the ")) else ","
+        return f"{where}{comma} {says}."
 
     @property
     def found(self) -> str:
@@ -167,8 +168,9 @@ class _Outcome:
     def scores(self) -> str:
         """Both scores, and on how many topics."""
         row = self.final
-        some = "" if row.topics == self.base.topics else f"{row.topics:,d} of "
-        on = f"{self.claim.measured} on {some}{counted(self.base.topics, self.claim.unit[:-1])}"
+        gone = self.base.topics - row.topics
+        on = f"{self.claim.measured} on {counted(row.topics, self.claim.unit[:-1])}"
+        on += f", {gone:,d} left out" if gone else ""
         both = "{:.3f} against {:.3f}".format(*row.scores or ())
         return f"{'' if self.claim.measured else 'mean score '}{both}{on}"
 
@@ -267,7 +269,7 @@ class _Outcome:
         )  # fmt: skip
 
     def holds(self) -> ClaimConclusion:
-        claim, final = self.claim, self.final
+        claim, final, fault = self.claim, self.final, self.fault
         decision = f"You can prefer {claim.system} on {claim.unit} like these."
         if unlooked := _unchecked(self.answers, claim):
             decision += f" Not checked: {unlooked[0]}."
@@ -284,7 +286,8 @@ class _Outcome:
             by += ", {:.6g}% interval {} to {}".format(100 * claim.confidence, *map(signed, final.ends))
         figure = f"{claim.system} beats {claim.baseline}: {self.scores} ({by}).{self.repairs}"
         settles = tuple(dict.fromkeys(answer.settles for answer in self.repairing if answer.settles))
-        return self.whole("HOLDS", "", figure, decision=decision, means=self.also, settles=settles)
+        means = tuple(part for part in self.also if fault is None or part != fault.facts.get("beside"))
+        return self.whole("HOLDS", "", figure, decision=decision, means=means, settles=settles)
 
 
 def _how(repairs: Sequence[Repair]) -> str:
@@ -373,9 +376,10 @@ def _conditions(rows: tuple[ClaimRow, ...], deciding: Sequence[ClaimAnswer]) -> 
     for answer in deciding:
         if answer.split:
             touched, others = answer.split
-            found += [ClaimRow(touched.label, "", touched, "touched"), ClaimRow(others.label, "", others, "answer")]
+            note = "the answer rests on these"
+            found += [ClaimRow(touched.label, "", touched, "touched"), ClaimRow(others.label, note, others, "answer")]
         found += [
-            ClaimRow(capital(one.label), "", one, "touched")
+            ClaimRow(capital(one.label), "", one, "answer" if answer.effect == "smaller" else "touched")
             for one in answer.estimates
             if not answer.split and (one.effect != rows[-1].estimate.effect or answer.effect == "smaller")
             if not (one.is_range or one.measure)
@@ -385,12 +389,13 @@ def _conditions(rows: tuple[ClaimRow, ...], deciding: Sequence[ClaimAnswer]) -> 
 
 
 def _caption(claim: Claim, rows: tuple[ClaimRow, ...], final: ClaimEstimate) -> str:
-    """The finding as a title; none for a single row, which the answer has said."""
-    if len(rows) < 2:
+    """The finding as a title; none for a single row, or for conditions, which the answer has said."""
+    if len(rows) < 2 or (rows[-1].role == "touched" and final.effect != "stands"):
         return ""
     a, units, value, last = claim.system, claim.unit, final.value or 0.0, rows[-1]
     if final.effect == "stands" and last.estimate is not final:
-        where = "on the others" if last.role == "answer" else f"{last.name[0].lower()}{last.name[1:]}"
+        where = f"{last.name[0].lower()}{last.name[1:]}"
+        where = f"on the other {last.estimate.topics:,d} {units}" if "other" in where else where
         left, lead = last.estimate, f"{a} leads by {rows[0].estimate.value or 0:.3f} as given"
         return f"{lead}, by {left.value or 0:.3f} {where}" if left.effect == "stands" else f"{lead}, not {where}"
     touched = next((row for row in rows if row.role == "touched"), None)

@@ -158,7 +158,7 @@ def without_leaked(
     answer = replace(answer, found=" ".join(filter(None, (match, there if gone else ""))))
     which = ("that match", "a training query") if number else ("with such documents", "in the training data")
     repair = Repair(f"without {listed(parts)}", topics=topics & judged, documents=gone, which=which)
-    settles = "New topics that match no training query." if number else answer.settles
+    settles = "Add topics that match no training query." if number else answer.settles
     answer = replace(answer, settles=settles)
     nothing = "every topic matches" if topics >= judged else "no topic is left that both answer"
     return repaired_answer(claim, answer, repair, resampling, nothing)
@@ -221,7 +221,8 @@ def collection_answer(
         "collection", found["verdict"], found["why"], "unknown", "", (), found["settle"], "collection", (), facts
     )  # fmt: skip
     if not sources.has("docs"):
-        text = "The judgments were checked; the documents were not given."
+        none = "" if answer.word.startswith("FAULTY") else "The judgments show no certain fault; "
+        text = capital(f"{none}the documents were not given.")
         answer = replace(answer, consequence=text, facts={**answer.facts, "without_documents": True})
         answer = replace(answer, settles=answer.settles or "Give `docs`.")
     if claim is None:
@@ -232,7 +233,7 @@ def collection_answer(
 
 def _verdict_of(audit: CollectionAudit) -> dict[str, Any]:
     whole = audit.verdicts[0]
-    settle = "Correct the test set: the page of its audit lists every fault." if whole.word.startswith("FAULTY") else ""
+    settle = "Correct the test set; `collection audit` lists every fault." if whole.word.startswith("FAULTY") else ""
     return {"verdict": whole.word, "why": whole.sentence, "settle": settle}
 
 

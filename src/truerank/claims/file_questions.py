@@ -234,7 +234,9 @@ def _allowed_for(
     facts = dict(answer.facts)
     if touched:
         topics = frozenset(topic for fault in touched for topic in fault.topics)
-        remarks += [f"Left out: {claim.unit} {and_more(sorted(one.topics, key=natural), 5)}." for one in touched]
+        for one in touched:
+            named = ", ".join([*sorted(one.topics, key=natural)[:5], *["…"] * (len(one.topics) > 5)])
+            remarks.append(f"Left out: {counted(len(one.topics), 'topic')} ({named}).")
         kinds = list(dict.fromkeys(_WITHOUT[fault.kind] for fault in touched))
         found = touched[0].reason
         which = ("that repeat another one", "copies") if touched[0].kind == "copied-topics" else ("at fault", kinds[0])

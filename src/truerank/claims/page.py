@@ -147,7 +147,7 @@ def _left_open(result: Check) -> list[str]:
 
 #: What the marks of checks say, and how they are shown.
 _SAYS: Final[Mapping[str, tuple[str, Level]]] = {
-    "●": ("changes the answer", "bad"), "○": ("found", "doubt"), "✓": ("no problem", "good"),
+    "●": ("changes the answer", "bad"), "○": ("found, changes little", "doubt"), "✓": ("no problem", "good"),
     "?": ("unclear", "unknown"), "–": ("not checked", "unknown"),
 }  # fmt: skip
 
@@ -157,7 +157,8 @@ def _mark(result: Check, answer: ClaimAnswer) -> str:
     word = result.conclusion.word
     if not answer.given:
         return "–"
-    decides = answer.question == result.conclusion.decided_by and (answer.found or word == "FILES AT FAULT")
+    says = answer.found or answer.exception or word == "FILES AT FAULT"
+    decides = answer.question == result.conclusion.decided_by and says
     if (decides and word != "HOLDS") or (answer.objects and word == "HOLDS EXCEPT"):
         return "●"
     if answer.possible or (answer.effect == "unknown" and not (result.claim is None and answer.word in _CLEAR)):
@@ -176,7 +177,8 @@ def checks_of(result: Check) -> list[tuple[str, str]]:
         if mark == "✓":
             clear.append(short if not clear else short[0].lower() + short[1:])
             continue
-        first = answer.consequence.partition(". ")[0] if result.claim is not None else ""
+        alone = result.claim is None and answer.word.startswith("FAULTY")
+        first = "" if alone else answer.consequence.partition(". ")[0]
         objection = answer.exception[0] if answer.objects else ""
         says = flags(answer.found or objection or first or answer.possible or answer.evidence).rstrip(".")
         done = f"; {answer.repair.done}" if mark == "○" and answer.repair is not None else ""
@@ -187,7 +189,7 @@ def checks_of(result: Check) -> list[tuple[str, str]]:
     open_keys = [key for key in KNOWN if result.claim is not None and key not in result.settings]
     unlooked = [
         *result.conclusion.not_checked,
-        *([f"what only you can tell, such as {open_keys[0]} (keys of check.yaml)"] if open_keys else []),
+        *(["what files cannot show, such as tuning on this test (keys of check.yaml)"] if open_keys else []),
     ]
     return [*lines, *([("–", f"Not checked: {', '.join(unlooked)}")] if unlooked else [])]
 
@@ -299,10 +301,12 @@ def _meaning(claim: Claim) -> str:
 def _key(result: Check, claim: Claim) -> str:
     marks = {"stands": "■ interval above 0", "not shown": "□ includes 0: chance alone could explain it"}
     marks["falls"] = "× below 0"
+    if any(row.estimate.few for row in result.conclusion.rows):
+        marks["not shown"] = "□ too few differ for an interval"
     effects = {row.estimate.effect for row in result.conclusion.rows}
     text = "   ".join(says for effect, says in marks.items() if effect in effects)
     if claim.comparisons > 1:
-        text += f". Intervals allow for {claim.comparisons} comparisons, of which the best was picked."
+        text += f". Intervals are wider: this is the best of {claim.comparisons} comparisons."
     return text
 
 

@@ -162,8 +162,8 @@ def _filtered(claim: Claim) -> str:
 def _of_filtered(claim: Claim, filtered: str, facts: dict[str, Any]) -> ClaimAnswer:
     """The claim on judged documents of both runs, where one run holds nothing else."""
     base, other = claim.base, claim.baseline if filtered == claim.system else claim.system
-    found = f"{filtered} holds judged documents only, at every rank; {other} holds others too."
-    evidence = f"Perhaps {filtered} was filtered by the judgments."
+    found = f"{filtered} holds judged documents only; {other} holds others too. Perhaps {filtered} was filtered."
+    evidence = "Every result of it is judged, at any rank."
     facts |= {"filtered": filtered}
     settles = f"Give {filtered} as it ranked all documents."
     runs = {name: run.join(claim.qrels, on=KEYS, how="semi") for name, run in claim.pair.items()}
@@ -192,17 +192,17 @@ def _traced(claim: Claim, results: JudgedResults, trace: PoolTrace, facts: dict[
     """The claim where nothing that one run alone has was judged relevant."""
     base = claim.base
     others = listed(trace.pooled) if len(trace.pooled) < 3 else "other systems"
-    alone, unjudged = len(trace.pooled) == 1, int((trace.rows & ~results.judged).sum())
-    lack = f"{others} {'does' if alone else 'do'} not have in {'its' if alone else 'their'} first {trace.depth}"
-    found = f"{trace.lacking} has {trace.beyond:,d} results that {lack}. None of them is judged relevant"
-    found += f", {unjudged:,d} are not judged at all." if unjudged else "."
+    never = int((trace.rows & ~results.judged).sum())
+    theirs = f"{others}'{'s' * (len(trace.pooled) < 3)} first {trace.depth}"
+    found = f"Only results among {theirs} were judged relevant, none of {trace.lacking}'s {trace.beyond:,d} others "
+    found += f"({never:,d} were never judged). That may favour {others}."
     evidence = (
         f"All relevant documents among {trace.lacking}'s first {trace.first} results are among the first {trace.depth} "
         f"of {listed(trace.pooled)}, {trace.near} of them in the lower half (p = {trace.p:.1g})."
     )
     drawn = _completed(results, trace)
     at = claim.estimate(
-        drawn.at(None, None), f"results that only {trace.lacking} has, relevant at the rate of their ranks"
+        drawn.at(None, None), f"with results that only {trace.lacking} has as relevant as their ranks suggest"
     )
     rate = drawn.fitted(trace.lacking)
     traced = {name: value for name, value in trace._asdict().items() if name != "rows"}

@@ -73,7 +73,7 @@ QUESTIONS: Final = (
         role="docs",
     ),
     Question("unjudged", "Unjudged documents", "unjudged documents", _CLAIM),
-    Question("pools", "Depth of judging", "the depth of judging", _CLAIM),
+    Question("pools", "Judging of both systems", "the judging of both systems", _CLAIM),
     Question(
         "models", "A model's judgments", "a model's judgments", ("run", "qrels", "model_judgments"),
         role="model_judgments",
@@ -86,7 +86,7 @@ QUESTIONS: Final = (
         asked_by="tried",
     ),
     Question(
-        "repeats", "Other runs of a system", "other runs of the same system", ("run", "qrels", "repeats"),
+        "repeats", "Repeated runs", "repeated runs", ("run", "qrels", "repeats"),
         role="run", asked_by="repeats",
     ),
     Question("policies", "Other measures", "other measures", _CLAIM),

@@ -94,13 +94,13 @@ def sizes_shown(claim: Claim, row: ClaimEstimate, least: float) -> str:
         least: the smallest difference that the topics of the row show with a power of 0.8.
     """
     size = abs(row.value or 0.0)
-    able = f"These {counted(row.topics, claim.unit[:-1])} can show a difference of {least:#.2g} (80% power)"
+    able = f"{counted(row.topics, claim.unit[:-1])} find a true difference of {least:#.2g} four times in five"
     if not least / _FURTHEST < size < least:
-        return f"{able}; four times as many could show half of that."
+        return f"{able}; half of that takes four times as many."
     enough = math.ceil(row.topics * (least / size) ** 2)
     # A plan is no figure: two digits.
     step = 10 ** max(0, len(str(enough)) - 2)
-    return f"{able}; about {math.ceil(enough / step) * step:,d} could show the {size:#.2g} seen here."
+    return f"{able}; to find the {size:#.2g} seen here takes about {math.ceil(enough / step) * step:,d} in all."
 
 
 def smallest_shown(claim: Claim) -> float | None:
@@ -138,7 +138,7 @@ def choice_answer(claim: Claim, tried: Mapping[str, pl.DataFrame], resampling: R
         confidence=claim.confidence, resamples=resampling.resamples, seed=resampling.seed,
     )  # fmt: skip
     row = ClaimEstimate(
-        f"best of {lead.tried:,d} tried", lead.lead, lead.low, lead.high, len(scores),
+        f"as the best of {lead.tried:,d} tried", lead.lead, lead.low, lead.high, len(scores),
         effect_of(lead.lead, lead.low, lead.high),
     )  # fmt: skip
     order = "the best" if lead.place == 1 else "one"
@@ -325,7 +325,8 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
         word, effect = "WRONG JUDGMENTS MAY EXPLAIN IT", rows[0].effect
         settles = "Find out which grades are right where the two differ, and correct the others."
     else:
-        consequence += " Too few documents were judged again to tell."
+        too_few = "Too few documents were judged again to tell."
+        consequence, found_here = f"{consequence} {too_few}", f"{found_here} {too_few}"
     return ClaimAnswer(
         "labels", word, evidence, effect, consequence, tuple(rows), settles, exception=(found_here, consequence),
         unless="you trust the first judgments",

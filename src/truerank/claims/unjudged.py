@@ -434,7 +434,7 @@ def _condensed(claim: Claim) -> ClaimEstimate | None:
     runs = {name: run.join(claim.qrels, on=KEYS, how="semi") for name, run in claim.pair.items()}
     if not all(map(len, runs.values())):
         return None
-    return claim.of(claim.scored(runs=runs), "judged documents only")
+    return claim.of(claim.scored(runs=runs), "on judged documents only")
 
 
 def _without_rate(
@@ -470,7 +470,7 @@ def _at_rates(
     leads, trails = results.pair if (base.value or 0.0) > 0 else results.pair[::-1]
     rates = {run: drawn.fitted(run) for run in results.pair}
     low, high = drawn.fitted_interval(trails)
-    at = claim.estimate(drawn.at(None, None), "unjudged documents relevant as often as judged ones")
+    at = claim.estimate(drawn.at(None, None), "with unjudged documents as relevant as judged ones")
     turns = drawn.level_at(rates[leads])
     facts |= {"rates": rates, "rate_interval": {trails: [low, high]}}
     facts["turns"] = [{"run": trails, "at": turns, "beside": rates[leads]}]
@@ -481,7 +481,7 @@ def _at_rates(
         text = f"{trails} draws level if {turns:.0%} of its unjudged documents are relevant"
         text += f" and {rates[leads]:.0%} of {leads}'s." if (results.within(leads) & results.open).any() else "."
         text += f" Of judged ones at {trails}'s ranks, {rates[trails]:.0%} are ({low:.0%} to {high:.0%})."
-    rated = f"If unjudged documents are relevant as often as judged ones, {became(claim, base, at, moved=True)}."
+    rated = f"If unjudged documents are as relevant as judged ones, {became(claim, base, at, moved=True)}."
     bounded, stays = _range(claim, bounds)
     text = f"{text} {rated}"
     alone = _condensed(claim)

@@ -36,7 +36,7 @@ from truerank.text.printable import counted
 #: So few results of each question, and so many questions, show that two columns may be exchanged.
 _FEW: Final = 3
 _MANY: Final = 5
-_LEFT: Final = "these questions are left out where it is compared"
+_LEFT: Final = "means leave these questions out"
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _NOT_WORD: Final = re.compile(r"[\W_]+")
 
@@ -357,7 +357,7 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenT
         remarks[f"{without} question{'s' * (without != 1)} without an expected answer: not scored"] += 1
     again = len(asked.intersection(questions.copies()))
     many = f"{again} of {len(asked)} questions have the text of another one"
-    remarks.update([f"{many}: 'check' counts each text once, other commands count every row"] * (again > 0))
+    remarks.update([f"{many}; check counts each text once"] * (again > 0))
     if not asked:
         raise table.fault("no question has an expected answer", "name another column: --columns expected=COLUMN")
     if {doc for own in expected.values() for doc in own} <= {"0", "1", "True", "False", "true", "false"}:

@@ -47,7 +47,7 @@ _STARS: Final = 10
 #: Last words of names of settings: top_k, depth.
 _SETTINGS: Final = (("k",), ("depth",), ("cutoff",))
 #: The remark on a table whose rows became columns, which nobody can name.
-TURNED: Final = "it was turned"
+TURNED: Final = "rows and columns were swapped"
 #: Names of what is logged while a model is trained.
 _LOGGED: Final = re.compile(r"(train|eval|val)/")
 #: Columns that Weights & Biases exports of each run, and how many of them no other table has.

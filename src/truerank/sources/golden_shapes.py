@@ -325,7 +325,7 @@ def turned(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
         fault = f"columns are {what} ({first_names(others)}), or questions"
         raise table.two_readings(fault, (f"system={heads[0]}",))
     rows = [{"question": name, **dict(zip(systems, table.cells(name), strict=True))} for name in others]
-    remark = f"a row for each {heads[0]} and a column for each question; {TURNED}"
+    remark = f"each row is a {heads[0]}, each column a question; {TURNED}"
     return of_rows(table.name, table.where, rows, [1] * len(rows), (*table.remarks, remark))
 
 

@@ -290,7 +290,7 @@ def _lacking(files: Files) -> Iterable[RunFault]:
             yield RunFault(
                 "lacking-topics", name, "doubt", lacking,
                 f"{name} gave no answer to {len(lacking):,d} of {len(own[other]):,d} topics.",
-                "Complete the run; if these topics were not asked, say so: `missing` skip.",
+                f"Run {name} on these topics, or leave them out with `missing` skip.",
                 exception=f"without the {counted(len(lacking), 'topic')} that {name} did not answer",
             )  # fmt: skip
     neither = judged.difference(*own.values(), *(files.empty.get(name, ()) for name in files.pair))
@@ -422,7 +422,7 @@ def _copies(files: Files) -> Iterable[RunFault]:
         yield RunFault(
             "copied-topics", "", "topics", frozenset(copies),
             f"{len(copies):,d} of {len(judged):,d} topics repeat another one{how}.",
-            "Topics that repeat no other.",
+            "Add topics that do not repeat another one.",
         )  # fmt: skip
 
 

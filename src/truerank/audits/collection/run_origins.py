@@ -219,7 +219,7 @@ def _order(name: str, own: pl.DataFrame, others: Sequence[pl.DataFrame], relevan
             "no-order", name, "fault", frozenset(),
             f"{name}'s order is no better than random on {unlike[2]:,d} topics; perhaps its scores stand beside the "
             "wrong documents.",
-            f"Write {name} anew: each id with the score of its own row.",
+            f"Export {name} again, each id with its own score.",
         )  # fmt: skip
 
 
