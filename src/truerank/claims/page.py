@@ -177,8 +177,7 @@ def checks_of(result: Check) -> list[tuple[str, str]]:
         if mark == "✓":
             clear.append(short if not clear else short[0].lower() + short[1:])
             continue
-        alone = result.claim is None and answer.word.startswith("FAULTY")
-        first = "" if alone else answer.consequence.partition(". ")[0]
+        first = "" if answer.word.startswith("FAULTY") else answer.consequence.partition(". ")[0]
         objection = answer.exception[0] if answer.objects else ""
         says = flags(answer.found or objection or first or answer.possible or answer.evidence).rstrip(".")
         done = f"; {answer.repair.done}" if mark == "○" and answer.repair is not None else ""

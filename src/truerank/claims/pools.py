@@ -194,8 +194,8 @@ def _traced(claim: Claim, results: JudgedResults, trace: PoolTrace, facts: dict[
     others = listed(trace.pooled) if len(trace.pooled) < 3 else "other systems"
     never = int((trace.rows & ~results.judged).sum())
     theirs = f"{others}'{'s' * (len(trace.pooled) < 3)} first {trace.depth}"
-    found = f"Only results among {theirs} were judged relevant, none of {trace.lacking}'s {trace.beyond:,d} others "
-    found += f"({never:,d} were never judged). That may favour {others}."
+    found = f"Only results among {theirs} are judged relevant, none of {trace.lacking}'s {trace.beyond:,d} others "
+    found += f"({'none was' if never == trace.beyond else f'{never:,d} were not'} judged). That may favour {others}."
     evidence = (
         f"All relevant documents among {trace.lacking}'s first {trace.first} results are among the first {trace.depth} "
         f"of {listed(trace.pooled)}, {trace.near} of them in the lower half (p = {trace.p:.1g})."
