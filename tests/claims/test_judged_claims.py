@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import truerank
 from truerank.claims.claim import Claim, chosen_claim
 from truerank.claims.pools import _DEPTHS, _TIMES, _traces, pool_trace, pools_answer
 from truerank.claims.unjudged import (
@@ -134,6 +135,21 @@ def test_equal_runs_of_which_one_was_judged_are_an_exception_and_a_better_one_st
         answer = unjudged_answer(asked)
         assert (asked.base.effect, answer.word) == ("stands", "JUDGED UNEVENLY")
         assert (answer.effect, answer.plausible, bool(answer.possible)) == ("stands", plausible, plausible)
+
+
+def test_a_loss_that_unjudged_documents_turn_is_no_reason_to_prefer_either() -> None:
+    qrels, runs = collection({"one": 1.5, "other": 1.5})
+    better = {"one": collection({"one": 2.2})[1]["one"], "other": runs["other"]}
+    turned = truerank.check(qrels=pooled(qrels, better, ["other"], 10), run=better, system="one", baseline="other")
+    assert turned.base is not None and turned.base.effect == "falls"
+    told = turned.conclusion
+    assert (told.word, told.decided_by) == ("CANNOT TELL", "unjudged")
+    assert told.decision == "This test is no reason to prefer either system."
+    assert told.figure.startswith("As judged, one is worse than other: ") and "one leads: " in told.figure
+    assert [row.estimate.effect for row in told.rows][:2] == ["falls", "stands"]
+    # Where every document is judged, a loss is one.
+    whole = truerank.check(qrels=qrels, run=better, system="other", baseline="one")
+    assert whole.conclusion.word == "DOES NOT HOLD"
 
 
 def test_pools_show_in_relevant_documents_alone_and_only_where_there_are_any() -> None:

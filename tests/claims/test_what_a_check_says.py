@@ -156,3 +156,34 @@ def test_the_rows_of_questions_that_repeat_one_are_told_with_each_once() -> None
 def test_without_a_fault_the_only_row_is_all() -> None:
     rows = of_runs(1.0).conclusion.rows
     assert [(row.name, row.role) for row in rows] == [("All 24 topics", "answer")]
+
+
+def test_topics_without_an_answer_are_told_with_the_others() -> None:
+    told = of_runs(1.0, lacks=6).conclusion
+    assert [row.name for row in told.rows] == ["All 24 topics", "6 topics that plain did not answer", "18 other topics"]
+    every, failed, others = (row.estimate for row in told.rows)
+    assert every.value is not None and failed.value is not None and others.value is not None
+    assert every.value == pytest.approx((6 * failed.value + 18 * others.value) / 24)
+    assert failed.scores is not None and failed.scores[1] == 0
+    assert told.caption == f"good leads by {every.value:.3f} as given, by {others.value:.3f} on the other 18 topics"
+    assert told.settles == ("Run plain on these topics, or leave them out with `missing` skip.",)
+    # Few that lack are told, and change no word.
+    assert of_runs(1.0, lacks=1).conclusion.word == "HOLDS"
+
+
+@pytest.mark.parametrize(
+    ("lead", "word", "role", "left", "decision"),
+    [
+        (1.0, "HOLDS SMALLER", "answer", ", by 0.176 with", "You can prefer good on topics like these. "),
+        (0.5, "HOLDS EXCEPT", "touched", ", not with", "Prefer good only if its longer lists are what you want."),
+    ],
+)
+def test_lists_that_end_early_have_a_row_of_their_own(
+    lead: float, word: str, role: str, left: str, decision: str
+) -> None:
+    grades, runs = collection(topics=24, lead=lead)
+    short = {topic: dict(sorted(own.items(), key=lambda one: -one[1])[:4]) for topic, own in runs["plain"].items()}
+    told = truerank.check(qrels=grades, run={"good": runs["good"], "plain": short}, system="good").conclusion
+    assert (told.word, told.rows[-1].name) == (word, "With both lists as short as plain's")
+    assert told.rows[-1].role == role and told.caption.endswith(f" as given{left} both lists as short as plain's")
+    assert told.decision.startswith(decision)
