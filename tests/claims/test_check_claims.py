@@ -676,7 +676,7 @@ def test_what_only_people_know_is_a_key_of_the_settings(tmp_path: Path) -> None:
     pl.DataFrame({"id": [*range(40)], **scores}).write_csv(tmp_path / "scores.csv")
     found = truerank.check(tmp_path / "scores.csv", out=tmp_path / "out")
     assert found.conclusion.word == "HOLDS"
-    assert "what files cannot show" in (tmp_path / "out/report.html").read_text()
+    assert "what no file shows" in (tmp_path / "out/report.html").read_text()
     settings = tmp_path / "check.yaml"
     settings.write_text("paths: [scores.csv]\ntuned_on_questions: yes\nbest_of_several: no\njudge_saw_names: yes\n")
     told = truerank.check(settings)

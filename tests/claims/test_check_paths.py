@@ -94,7 +94,7 @@ def test_scores_answer_what_scores_can(tmp_path: Path, capsys: pytest.CaptureFix
     found = truerank.check(rows)
     assert [one.question for one in found.answers if one.word != "UNKNOWN"] == ["chance"]
     assert found.conclusion.word == "CANNOT TELL" and found.answer("chance").facts["detectable"] > 0
-    shown = f"30 questions find a true difference of {found.answer('chance').facts['detectable']:#.2g}"
+    shown = f"More questions: 30 can show a difference of {found.answer('chance').facts['detectable']:#.2g}"
     assert shown in " ".join(found.conclusion.settles)
     pl.DataFrame(rows).write_csv(tmp_path / "scores.csv")
     assert ended("check", str(tmp_path / "scores.csv"), "--fail-on", "bad") == 3

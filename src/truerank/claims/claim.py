@@ -24,7 +24,6 @@ from truerank.measures.rankings import has_topics
 from truerank.measures.scoring import evaluate
 from truerank.options import Resampling, Scoring
 from truerank.sources.qrels import QREL_SCHEMA
-from truerank.text.printable import counted
 
 #: What becomes of the claim under a condition.
 Effect = Literal["stands", "smaller", "not shown", "falls", "appears", "unknown"]
@@ -419,12 +418,10 @@ def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: R
         if test is None:
             continue
         # A repair may do more than leave out what can be compared.
-        alone = "" if math.isclose(test.change, size, abs_tol=1e-9) else " alone"
-        explains = "does not explain" if test.p <= 1 - resampling.confidence else "can explain"
-        random = f"Leaving out {counted(count, f'random {what[:-1]}')} would change the difference by "
+        these = f"these {count:,d} {what}{'' if math.isclose(test.change, size, abs_tol=1e-9) else ' alone'}"
         beside.append(
-            f"{random}{signed(test.low)} to {signed(test.high)}, leaving out these{alone} changes it by "
-            f"{signed(test.change)}: chance {explains} that."
+            f"Leaving out {these} changes the difference by {signed(test.change)}; any {count:,d} at random would "
+            f"change it by {signed(test.low)} to {signed(test.high)}."
         )
     # Where only judgments of 0 leave, nothing moves but by rounding.
     chances = [test.p for test in tests if test is not None and abs(test.change) > ROUNDING]
@@ -517,5 +514,5 @@ def became(claim: Claim, before: ClaimEstimate, after: ClaimEstimate, *, moved: 
         what = "the lead falls, and {} differ to show it" if moved else "{} differ to show the lead"
         says = what.format(f"too few {claim.unit}")
     else:
-        says = "the lead shrinks, and chance can explain the rest" if moved else "chance can explain the lead"
+        says = "the lead shrinks to what chance can explain" if moved else "chance can explain the lead"
     return f"{says}: {change}{'' if after.effect == 'stands' == before.effect else ends}"

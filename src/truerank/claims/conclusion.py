@@ -117,7 +117,8 @@ class _Outcome:
         repair = None if answer is None else answer.repair
         where = "After all repairs" if repair is None else _how([repair])
         if repair is not None and repair.topics & frozenset(self.claim.answered):
-            where = f"On the other {self.final.topics:,d}{', corrected,' * self.rows[-1].name.endswith(', corrected')}"
+            corrected = ", with the other faults corrected," * self.rows[-1].name.endswith(", corrected")
+            where = f"On the other {self.final.topics:,d}{corrected}"
         if repair is not None and repair.where:
             where = repair.where
         comma = "" if where.endswith(",") or (where.startswith("On ") and says.startswith("the ")) else ","
@@ -134,7 +135,7 @@ class _Outcome:
         if self.fault is None or self.change is None:
             return tuple(remarks)
         named = [answer.found for answer in self.repairing if answer is not self.fault and answer.found]
-        beside = str(self.fault.facts.get("beside", ""))
+        beside = str(self.fault.facts["beside"]) if self.fault.facts.get("moved") else ""
         return tuple(
             filter(None, (beside, f"Corrected or left out as well: {' '.join(named)}" if named else "", *remarks))
         )
@@ -170,7 +171,7 @@ class _Outcome:
         row = self.final
         gone = self.base.topics - row.topics
         on = f"{self.claim.measured} on {counted(row.topics, self.claim.unit[:-1])}"
-        on += f", {gone:,d} left out" if gone else ""
+        on += f", {gone:,d} left out" if gone and self.fault is None else ""
         both = "{:.3f} against {:.3f}".format(*row.scores or ())
         return f"{'' if self.claim.measured else 'mean score '}{both}{on}"
 
@@ -212,7 +213,7 @@ class _Outcome:
             figure = self.became
         if doubts := self.doubts:
             first, rows = doubts[0], _conditions(self.rows, doubts[:1])
-            figure = f"As {'labelled' if self.claim.golden else 'judged'}, {a} is worse than {b}: {self.scores}. "
+            figure = f"As judged, {a} is behind. "
             rest = {"settles": (first.settles,), "rows": rows, "caption": _caption(self.claim, rows, self.final)}
             rest["decision"] = "This test is no reason to prefer either system."
             return self.cannot(first.exception[0], figure + first.exception[-1], decided_by=first.question, **rest)
@@ -284,10 +285,11 @@ class _Outcome:
         by = signed(final.value or 0.0)
         if final.ends is not None:
             by += ", {:.6g}% interval {} to {}".format(100 * claim.confidence, *map(signed, final.ends))
-        figure = f"{claim.system} beats {claim.baseline}: {self.scores} ({by}).{self.repairs}"
+        beats = f"{claim.system} beats {claim.baseline}: {self.scores} ({by})"
+        figure = f"{beats}.{self.repairs}" if fault is None else self.on(fault, beats)
         settles = tuple(dict.fromkeys(answer.settles for answer in self.repairing if answer.settles))
         means = tuple(part for part in self.also if fault is None or part != fault.facts.get("beside"))
-        return self.whole("HOLDS", "", figure, decision=decision, means=means, settles=settles)
+        return self.whole("HOLDS", self.found, figure, decision=decision, means=means, settles=settles)
 
 
 def _how(repairs: Sequence[Repair]) -> str:
@@ -325,16 +327,17 @@ def _may(claim: Claim, row: ClaimEstimate) -> tuple[str, ...]:
     ends = {claim.baseline: -row.low, claim.system: row.high}
     first, second = sorted(ends, key=lambda name: -ends[name])
     furthest = {name: f"{round(end, 3):.2g}" for name, end in ends.items()}
-    return (f"{first} may be ahead by up to {furthest[first]}, {second} by up to {furthest[second]}.",)
+    where = "" if row.topics == claim.base.topics else f"On these {row.topics:,d} {claim.unit}, "
+    return (f"{where}{first} may be ahead by up to {furthest[first]}, {second} by up to {furthest[second]}.",)
 
 
 def _more(claim: Claim, row: ClaimEstimate, least: float | None, fault: ClaimAnswer | None) -> tuple[str, ...]:
     """How many topics would settle it."""
     units = claim.unit
-    first = (fault.settles,) if fault is not None and fault.settles else ()
+    more = fault.settles if fault is not None and fault.settles else ""
     if not least or row.few:
-        return first or (f"More {units}: the two must score differently on at least {fewest_changes(claim.level)}.",)
-    return (*(first or (f"More {units}.",)), sizes_shown(claim, row, least))
+        return (more or f"More {units}: the two must score differently on at least {fewest_changes(claim.level)}.",)
+    return (f"{(more or f'More {units}.')[:-1]}: {sizes_shown(row, least)}",)
 
 
 def _rows(claim: Claim, change: ClaimChange | None, fault: ClaimAnswer | None) -> tuple[ClaimRow, ...]:
@@ -390,7 +393,7 @@ def _conditions(rows: tuple[ClaimRow, ...], deciding: Sequence[ClaimAnswer]) -> 
 
 def _caption(claim: Claim, rows: tuple[ClaimRow, ...], final: ClaimEstimate) -> str:
     """The finding as a title; none for a single row, or for conditions, which the answer has said."""
-    if len(rows) < 2 or (rows[-1].role == "touched" and final.effect != "stands"):
+    if len(rows) < 2 or rows[-1].role == "touched":
         return ""
     a, units, value, last = claim.system, claim.unit, final.value or 0.0, rows[-1]
     if final.effect == "stands" and last.estimate is not final:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -221,7 +222,7 @@ def collection_answer(
         "collection", found["verdict"], found["why"], "unknown", "", (), found["settle"], "collection", (), facts
     )  # fmt: skip
     if not sources.has("docs"):
-        none = "" if answer.word.startswith("FAULTY") else "The judgments show no certain fault; "
+        none = "" if answer.word.startswith("FAULTY") else "No fault was found in the judgments; "
         text = capital(f"{none}the documents were not given.")
         answer = replace(answer, consequence=text, facts={**answer.facts, "without_documents": True})
         answer = replace(answer, settles=answer.settles or "Give `docs`.")
@@ -249,6 +250,9 @@ def _repaired(
     groups = dict(cleaned.duplicates.iter_rows())
     edits = edits_between(claim.qrels, cleaned.qrels)
     if not len(edits) and not groups:
+        if answer.word.startswith("FAULTY"):
+            said = re.sub(r" \([A-Z]{4}\d\d\)|Look here first\. |Faults lie in [^.]*\. ", "", answer.evidence)
+            return replace(answer, effect=claim.base.effect, consequence="Nothing of it can be repaired.", found=said)
         text = "No certain fault; the page of the audit lists what a person should look at."
         return answer if answer.consequence else replace(answer, effect=claim.base.effect, consequence=text)
     lost = {
@@ -262,11 +266,11 @@ def _repaired(
     what = [f"with {listed(parts)}"] if parts else []
     without = [f"the {counted(len(ids - gone), 'document')} {which}" for which, ids in lost.items() if ids - gone]
     what += [f"without {listed(without)}"] if without else []
-    which = ("with a lost document" if missing else "with a wrong judgment or a copy", "")
+    which = ("with a missing document" if missing else "with a wrong judgment or a copy", "")
     repair = Repair(", ".join(what), documents=missing, edits=edits, equivalent=groups, which=which)
     changed = {"changed": len(edits), "copies": len(groups)}
     lacking = len(missing - gone)
-    counts = ((corrected, "wrong judgment"), (len(groups), "duplicated document"), (lacking, "lost document"))
+    counts = ((corrected, "wrong judgment"), (len(groups), "duplicated document"), (lacking, "missing document"))
     found = f"{listed([counted(*one) for one in counts if one[0]])}.".lstrip(".")
     if not corrected and not groups and lacking:
         judged = claim.qrels.filter(pl.col("relevance") >= claim.scoring.rel)["doc_id"].n_unique()
@@ -469,7 +473,7 @@ def _changed(found: Mapping[str, Any], gone: int) -> str:
     lost = gone or found["lost"]
     parts = [f"{counted(lost, 'document')} {'was' if lost == 1 else 'were'} removed"] if lost else []
     if few := found["flagged"]:
-        parts.append(f"{few:,d} of {found['compared']:,d} judged documents changed and may no longer answer")
+        parts.append(f"{few:,d} of {found['compared']:,d} judged documents changed: their judgments may be out of date")
     return f"Since judging, {listed(parts)}." if parts else ""
 
 

@@ -185,10 +185,10 @@ def checks_of(result: Check) -> list[tuple[str, str]]:
     lines.sort(key=lambda line: "●○?".index(line[0]))
     if clear:
         lines.append(("✓", f"{', '.join(clear)}: no problem"))
-    open_keys = [key for key in KNOWN if result.claim is not None and key not in result.settings]
+    open_keys = [key for key in KNOWN if result.base is not None and key not in result.settings]
     unlooked = [
         *result.conclusion.not_checked,
-        *(["what files cannot show, such as tuning on this test (keys of check.yaml)"] if open_keys else []),
+        *(["what no file shows, such as tuning on this test"] if open_keys else []),
     ]
     return [*lines, *([("–", f"Not checked: {', '.join(unlooked)}")] if unlooked else [])]
 
@@ -233,7 +233,8 @@ def front_of(result: Check) -> Front:
     folder = next((one.folder for one in result.answers if one.question == conclusion.decided_by), "")
     systems = len(claim.evaluation.runs) if claim is not None else 0
     base = result.base
-    read = [] if claim is None or base is None else [f"{base.topics:,d} {claim.unit}", counted(systems, "system")]
+    topics = 0 if claim is None else len(claim.evaluation.topics)
+    read = [] if claim is None or base is None else [f"{topics:,d} {claim.unit}", counted(systems, "system")]
     return Front(
         kicker=(f"truerank check · {result.test}", " · ".join((*read, *([claim.measure] if claim else [])))),
         question=result.asked,
@@ -300,12 +301,13 @@ def _meaning(claim: Claim) -> str:
 def _key(result: Check, claim: Claim) -> str:
     marks = {"stands": "■ interval above 0", "not shown": "□ includes 0: chance alone could explain it"}
     marks["falls"] = "× below 0"
-    if any(row.estimate.few for row in result.conclusion.rows):
-        marks["not shown"] = "□ too few differ for an interval"
-    effects = {row.estimate.effect for row in result.conclusion.rows}
+    if any(row.estimate.few and round(row.estimate.value or 0, 3) for row in result.conclusion.rows):
+        marks["not shown"] = "□ no interval: too few differ"
+    # Where both score the same, there is nothing to say.
+    effects = {row.estimate.effect for row in result.conclusion.rows if round(row.estimate.value or 0, 3)}
     text = "   ".join(says for effect, says in marks.items() if effect in effects)
     if claim.comparisons > 1:
-        text += f". Intervals are wider: this is the best of {claim.comparisons} comparisons."
+        text += f". Intervals are widened for {claim.comparisons} comparisons of systems."
     return text
 
 
@@ -333,7 +335,8 @@ def _sections(result: Check) -> Iterator[ReportSection]:
     known = gallery_notes(result.json())
     yield ReportSection("given", "What was read", (Prose((*given, *remarks, *known)),) if (*given, *known) else ())
     repeat = "Run `truerank check check.yaml` in this folder."
-    yield ReportSection("again", "Repeat this check", (Prose((repeat,)),))
+    told = f"What no file shows can be stated in it, with yes or no: {', '.join(KNOWN)}."
+    yield ReportSection("again", "Repeat this check", (Prose((repeat, told)),))
 
 
 def _scores(result: Check) -> Mapping[str, Any]:

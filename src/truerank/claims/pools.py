@@ -162,8 +162,8 @@ def _filtered(claim: Claim) -> str:
 def _of_filtered(claim: Claim, filtered: str, facts: dict[str, Any]) -> ClaimAnswer:
     """The claim on judged documents of both runs, where one run holds nothing else."""
     base, other = claim.base, claim.baseline if filtered == claim.system else claim.system
-    found = f"{filtered} holds judged documents only; {other} holds others too. Perhaps {filtered} was filtered."
-    evidence = "Every result of it is judged, at any rank."
+    found = f"Every result of {filtered} is judged, at any rank; not so for {other}. Perhaps {filtered} was filtered."
+    evidence = ""
     facts |= {"filtered": filtered}
     settles = f"Give {filtered} as it ranked all documents."
     runs = {name: run.join(claim.qrels, on=KEYS, how="semi") for name, run in claim.pair.items()}
@@ -194,8 +194,9 @@ def _traced(claim: Claim, results: JudgedResults, trace: PoolTrace, facts: dict[
     others = listed(trace.pooled) if len(trace.pooled) < 3 else "other systems"
     never = int((trace.rows & ~results.judged).sum())
     theirs = f"{others}'{'s' * (len(trace.pooled) < 3)} first {trace.depth}"
-    found = f"Only results among {theirs} are judged relevant, none of {trace.lacking}'s {trace.beyond:,d} others "
-    found += f"({'none was' if never == trace.beyond else f'{never:,d} were not'} judged). That may favour {others}."
+    rest = f"{f'{never:,d} of ' * (never < trace.beyond)}its {trace.beyond:,d} others were never judged"
+    found = f"Of {trace.lacking}'s results, only those among {theirs} are judged relevant; {rest}. "
+    found += f"That may favour {'them' if len(trace.pooled) > 1 else others}."
     evidence = (
         f"All relevant documents among {trace.lacking}'s first {trace.first} results are among the first {trace.depth} "
         f"of {listed(trace.pooled)}, {trace.near} of them in the lower half (p = {trace.p:.1g})."

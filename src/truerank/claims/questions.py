@@ -73,7 +73,7 @@ QUESTIONS: Final = (
         role="docs",
     ),
     Question("unjudged", "Unjudged documents", "unjudged documents", _CLAIM),
-    Question("pools", "Judging of both systems", "the judging of both systems", _CLAIM),
+    Question("pools", "Fair judging", "fair judging", _CLAIM),
     Question(
         "models", "A model's judgments", "a model's judgments", ("run", "qrels", "model_judgments"),
         role="model_judgments",

@@ -44,7 +44,7 @@ def apart(claim: Claim) -> ClaimAnswer | None:
     return ClaimAnswer.at_fault(reason, f"Give scores of the same {claim.unit}, with the same ids.", {})
 
 
-_GIVE: Final = "Give the missing scores (0 where a system failed), or leave these out with `missing` skip."
+_GIVE: Final = "Give the missing scores, 0 where a system failed. `missing` skip is for what was never asked."
 
 
 def missing_scores(claim: Claim) -> ClaimAnswer | None:

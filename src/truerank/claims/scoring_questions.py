@@ -67,7 +67,8 @@ def chance_answer(claim: Claim) -> ClaimAnswer:
         "unknown": "There is no difference to test.",
     }
     tail = _losses(claim) if base.effect == "stands" else ""
-    settles = sizes_shown(claim, base, least) if base.effect == "not shown" and least and not base.few else ""
+    weak = base.effect == "not shown" and not base.few
+    settles = f"More {units}: {sizes_shown(base, least)}" if weak and least else ""
     return ClaimAnswer(
         "chance", word, f"Of {counted(base.topics, units[:-1])} {wins}.", base.effect, sentences[base.effect], (base,),
         settles, exception=(tail,) if tail else (),
@@ -87,20 +88,19 @@ def _losses(claim: Claim) -> str:
     )
 
 
-def sizes_shown(claim: Claim, row: ClaimEstimate, least: float) -> str:
+def sizes_shown(row: ClaimEstimate, least: float) -> str:
     """What these topics show, and how many would show the difference seen, or half of what these show.
 
     Args:
         least: the smallest difference that the topics of the row show with a power of 0.8.
     """
-    size = abs(row.value or 0.0)
-    able = f"{counted(row.topics, claim.unit[:-1])} find a true difference of {least:#.2g} four times in five"
+    size, able = abs(row.value or 0.0), f"{row.topics:,d} can show a difference of {least:#.2g} (80% power)"
     if not least / _FURTHEST < size < least:
-        return f"{able}; half of that takes four times as many."
+        return f"{able}, half of that needs four times as many."
     enough = math.ceil(row.topics * (least / size) ** 2)
     # A plan is no figure: two digits.
     step = 10 ** max(0, len(str(enough)) - 2)
-    return f"{able}; to find the {size:#.2g} seen here takes about {math.ceil(enough / step) * step:,d} in all."
+    return f"{able}, the {size:#.2g} seen here needs about {math.ceil(enough / step) * step:,d}."
 
 
 def smallest_shown(claim: Claim) -> float | None:
@@ -325,8 +325,8 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
         word, effect = "WRONG JUDGMENTS MAY EXPLAIN IT", rows[0].effect
         settles = "Find out which grades are right where the two differ, and correct the others."
     else:
-        too_few = "Too few documents were judged again to tell."
-        consequence, found_here = f"{consequence} {too_few}", f"{found_here} {too_few}"
+        consequence += " Too few documents were judged again to tell."
+        found_here = f"{found_here[:-1]}; these are too few to compare the systems by."
     return ClaimAnswer(
         "labels", word, evidence, effect, consequence, tuple(rows), settles, exception=(found_here, consequence),
         unless="you trust the first judgments",

@@ -290,7 +290,7 @@ def _lacking(files: Files) -> Iterable[RunFault]:
             yield RunFault(
                 "lacking-topics", name, "doubt", lacking,
                 f"{name} gave no answer to {len(lacking):,d} of {len(own[other]):,d} topics.",
-                f"Run {name} on these topics, or leave them out with `missing` skip.",
+                f"Run {name} on these topics. `missing` skip is for topics that it was never asked.",
                 exception=f"without the {counted(len(lacking), 'topic')} that {name} did not answer",
             )  # fmt: skip
     neither = judged.difference(*own.values(), *(files.empty.get(name, ()) for name in files.pair))

@@ -217,8 +217,8 @@ def _order(name: str, own: pl.DataFrame, others: Sequence[pl.DataFrame], relevan
     if middle and unlike[1] <= _SMALL and error <= _SMALL_RELEVANT and topics >= _RELEVANT:
         yield RunFault(
             "no-order", name, "fault", frozenset(),
-            f"{name}'s order is no better than random on {unlike[2]:,d} topics; perhaps its scores stand beside the "
-            "wrong documents.",
+            f"{name}'s order is no better than random on {unlike[2]:,d} topics; perhaps its scores belong to "
+            "other documents.",
             f"Export {name} again, each id with its own score.",
         )  # fmt: skip
 
