@@ -111,7 +111,7 @@ def test_documents_that_became_one_notice_are_lost_and_no_copies(
     answer, named = found.answer("collection"), "of which only a notice is left"
     assert (f"{lost} missing documents" in found.conclusion.reason) == (named in answer.evidence) == bool(lost)
     assert answer.repair is not None and (f"{lost} documents {named}" in answer.repair.what) == bool(lost)
-    assert "1 duplicated document" in found.conclusion.reason
+    assert "1 duplicate" in found.conclusion.reason
 
 
 def test_documents_that_are_cut_short_are_a_fault_and_no_documents_that_are_gone(checked: Checked) -> None:

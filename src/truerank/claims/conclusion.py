@@ -33,10 +33,9 @@ def concluded(
 ) -> ClaimConclusion:
     """The conclusion on a claim. The word follows the difference of the repaired data.
 
-    FILES AT FAULT: the files allow no comparison. DOES NOT HOLD: its interval is below 0. CANNOT TELL: it includes 0,
-    or there are too few topics for any interval, or the repair leaves nothing to compare. HOLDS EXCEPT: it is above 0,
-    but not under some conditions that were found, or are plausible. HOLDS SMALLER: it is above 0, and smaller by more
-    than chance once it is repaired or run again. HOLDS: none of these.
+    DOES NOT HOLD: its interval is below 0. CANNOT TELL: it includes 0, too few topics differ, nothing is left, or what
+    nobody judged may turn it. HOLDS EXCEPT: above 0, but not under conditions that were found, or are plausible.
+    HOLDS SMALLER: above 0, but less than as given by more than chance. HOLDS: none of these.
     """
     outcome = _Outcome(claim, change, tuple(answers))
     final = outcome.final
@@ -177,20 +176,25 @@ class _Outcome:
 
     def whole(self, word: ConclusionWord, found: str, figure: str, **rest: Any) -> ClaimConclusion:
         """A conclusion with all that does not depend on its word."""
-        answers, fault = self.answers, self.fault
+        fault, rows = self.fault, rest.pop("rows", self.rows)
         means = (part.replace(found or figure, "").replace(figure, "").strip() for part in rest.get("means", ()))
         rest["means"] = tuple(part for part in means if part and part not in f"{found} {figure}")
         return ClaimConclusion(
             word, found, figure,
             **{
                 "decided_by": "chance" if fault is None else fault.question,
-                "not_checked": _unchecked(answers, self.claim),
+                "not_checked": _unchecked(self.answers, self.claim),
                 "example": None if fault is None else fault.example,
-                "rows": self.rows,
-                "caption": _caption(self.claim, self.rows, self.final),
+                "rows": rows,
+                "caption": _caption(self.claim, rows, self.final),
                 **rest,
             },
         )  # fmt: skip
+
+    def by(self, answers: Sequence[ClaimAnswer]) -> dict[str, Any]:
+        """What a conclusion has of the answers that decide it."""
+        settles = tuple(answer.settles for answer in answers if answer.settles)
+        return {"decided_by": answers[0].question, "settles": settles, "rows": _conditions(self.rows, answers)}
 
     def cannot(self, found: str, figure: str, **rest: Any) -> ClaimConclusion:
         to_do = f"choose {self.claim.system}" if self.claim.golden else f"call {self.claim.system} better"
@@ -212,17 +216,19 @@ class _Outcome:
         if self.fault is not None and self.base.effect == "stands":
             figure = self.became
         if doubts := self.doubts:
-            first, rows = doubts[0], _conditions(self.rows, doubts[:1])
-            figure = f"As judged, {a} is behind. "
-            rest = {"settles": (first.settles,), "rows": rows, "caption": _caption(self.claim, rows, self.final)}
-            rest["decision"] = "This test is no reason to prefer either system."
-            return self.cannot(first.exception[0], figure + first.exception[-1], decided_by=first.question, **rest)
+            first, *says = doubts[0].exception
+            decision = "This test is no reason to prefer either system."
+            figure = " ".join((f"As judged, {a} is behind.", *says))
+            return self.cannot(first, figure, decision=decision, **self.by(doubts[:1]))
         decision = f"Prefer {b} on {self.claim.unit} like these."
         return self.whole("DOES NOT HOLD", self.found, figure, decision=decision, means=self.also)
 
     def not_shown(self) -> ClaimConclusion:
         claim, final, first = self.claim, self.final, self.fault or self.wide
-        if same := _same(self.repaired):
+        if not np.nan_to_num(self.repaired.gaps).any():
+            same = (
+                f"{claim.system} and {claim.baseline} score the same on every {claim.unit[:-1]}. Are they one system?"
+            )
             return self.cannot(same, f"The difference is 0 on all {final.topics:,d} {claim.unit}.", settles=())
         if self.base.effect == "stands":
             return self.cannot(self.found, self.became, means=(*_may(claim, final), *self.also))
@@ -247,9 +253,7 @@ class _Outcome:
             return self.cannot(found, f"{figure}{_lead(self.claim, self.final)}.")
         for answer in self.answers:
             if answer.facts.get("only_without"):
-                rows = _conditions(self.rows, [answer])
-                rest = {"rows": rows, "caption": _caption(self.claim, rows, self.final), "settles": (answer.settles,)}
-                return self.cannot(answer.found, answer.consequence, decided_by=answer.question, **rest)
+                return self.cannot(answer.found, answer.consequence, **self.by([answer]))
         return None
 
     def excepted(self, told: Sequence[str]) -> ClaimConclusion | None:
@@ -259,14 +263,11 @@ class _Outcome:
         if not exceptions:
             return None
         (found, *says), *others = exceptions
-        rows = _conditions(self.rows, objecting)
         return self.whole(
             "HOLDS EXCEPT", found, " ".join(says) or f"As given, the lead is {_lead(self.claim, self.final)}.",
             decision=f"Prefer {self.claim.system} only if {objecting[0].unless if objecting else _NO_FAVOUR}.",
             means=(*(" ".join(one) for one in others), *self.also),
-            settles=tuple(answer.settles for answer in objecting if answer.settles),
-            rows=rows, caption=_caption(self.claim, rows, self.final),
-            decided_by=objecting[0].question if objecting else "chance",
+            **(self.by(objecting) if objecting else {}),
         )  # fmt: skip
 
     def holds(self) -> ClaimConclusion:
@@ -278,10 +279,8 @@ class _Outcome:
             return self.whole("HOLDS SMALLER", self.found, self.became, decision=decision, means=self.also)
         # What a repair does is in the final difference.
         if smaller := [one for one in self.answers if one.effect == "smaller" and one.repair is None]:
-            first, rows = smaller[0], _conditions(self.rows, smaller[:1])
-            rest = {"decision": decision, "means": self.also, "decided_by": first.question, "rows": rows}
-            rest |= {"caption": _caption(claim, rows, final), "settles": (first.settles,) if first.settles else ()}
-            return self.whole("HOLDS SMALLER", first.found, first.consequence, **rest)
+            rest = {"decision": decision, "means": self.also, **self.by(smaller[:1])}
+            return self.whole("HOLDS SMALLER", smaller[0].found, smaller[0].consequence, **rest)
         by = signed(final.value or 0.0)
         if final.ends is not None:
             by += ", {:.6g}% interval {} to {}".format(100 * claim.confidence, *map(signed, final.ends))
@@ -413,14 +412,6 @@ def _caption(claim: Claim, rows: tuple[ClaimRow, ...], final: ClaimEstimate) -> 
     return f"{counted(final.topics, units[:-1])} are too few to show {lead}"
 
 
-def _same(claim: Claim) -> str:
-    """Says so where the two systems differ on no topic."""
-    known = claim.gaps[~np.isnan(claim.gaps)]
-    if not len(known) or known.any():
-        return ""
-    return f"{claim.system} and {claim.baseline} score the same on every {claim.unit[:-1]}. Are they one system?"
-
-
 #: What threatens a claim most, where nobody looked.
 _THREATS: Final = ("leakage", "collection", "versions", "models")
 
@@ -468,9 +459,7 @@ def golden_limits(qrels: pl.DataFrame, given: Inquiry) -> tuple[str, ...]:
         f"measure of 0 or 1, from {fewest / relevant:.3f} on."
     )
     floor = fixed_list(qrels, given.options.measure, given.scoring, seed=given.resampling.seed).mean
-    if floor is None:
-        return (text,)
-    return (text, f"One list for all topics scores {floor:.3f} {given.options.measure}.")
+    return (text, *([] if floor is None else [f"One list for all topics scores {floor:.3f} {given.options.measure}."]))
 
 
 def no_claim(

@@ -270,7 +270,7 @@ def _repaired(
     repair = Repair(", ".join(what), documents=missing, edits=edits, equivalent=groups, which=which)
     changed = {"changed": len(edits), "copies": len(groups)}
     lacking = len(missing - gone)
-    counts = ((corrected, "wrong judgment"), (len(groups), "duplicated document"), (lacking, "missing document"))
+    counts = ((corrected, "wrong judgment"), (len(groups), "duplicate"), (lacking, "missing document"))
     found = f"{listed([counted(*one) for one in counts if one[0]])}.".lstrip(".")
     if not corrected and not groups and lacking:
         judged = claim.qrels.filter(pl.col("relevance") >= claim.scoring.rel)["doc_id"].n_unique()

@@ -22,13 +22,13 @@ from truerank.audits.collection.second_grades import (
     moved_topics,
 )
 from truerank.claims.claim import Claim, ClaimEstimate, Effect
-from truerank.claims.unjudged import KEYS, STRATA, judged_results
+from truerank.claims.unjudged import DEEPEST, KEYS, judged_results
 from truerank.text.printable import listed
 
 #: Draws of errors; grades in all of them, at most.
 _DRAWS, _FEWEST_DRAWS, _HELD = 1_000, 50, 4_000_000
 #: Documents are as hard to judge where the better of their ranks is in one band: the last rank of each.
-_BANDS: Final = [last for _, last in STRATA]
+_BANDS: Final = (3, 10, 30, DEEPEST)
 
 
 def fault_of(grades: Grades, judge: str, rel: int, confidence: float) -> str:

@@ -36,8 +36,6 @@ ABSENT: Final = 2 * DEEPEST
 _ROWS: Final = 100_000
 #: From this share of judged results on, a run counts as judged without gaps at a rank.
 _WHOLE: Final = 0.9
-#: Strata of ranks whose rates are shown: first and last.
-STRATA: Final = ((1, 3), (4, 10), (11, 30), (31, DEEPEST))
 
 
 class JudgedShares(NamedTuple):
