@@ -84,13 +84,6 @@ def test_second_grades_of_another_scale_are_divided_or_refused() -> None:
     assert other.word == "NOT USABLE" and "another scale" in other.evidence
 
 
-def test_equal_second_grades_of_many_pairs_may_be_a_copy_and_of_few_are_not_called_so() -> None:
-    for share, told in ((0.4, True), (0.02, False)):
-        found, _ = answer(again(every, lambda grade: grade, share))
-        assert (found.word, "copy" in found.evidence) == ("CANNOT TELL", told)
-        assert bool(found.remark) == told
-
-
 def stepped(second: Grades, step: int) -> Grades:
     """Second grades beside pairs that stand some rows further on, of a file without an order of grades."""
     pairs = [(topic, doc) for topic, held in second.items() for doc in random.Random(8).sample(list(held), len(held))]

@@ -89,10 +89,6 @@ class _Outcome:
         return max(able, key=lambda answer: (bool(answer.facts.get("moved")), abs(answer.facts["change"])))
 
     @cached_property
-    def least(self) -> float | None:
-        return None if self.nothing else smallest_shown(self.repaired)
-
-    @cached_property
     def rows(self) -> tuple[ClaimRow, ...]:
         """All topics, and those that a repair touches: what decides, or leaves out most."""
         split = self.fault
@@ -165,6 +161,16 @@ class _Outcome:
         return [one for one in self.answers if one.plausible and one.exception and one.question not in _OF_THE_DATA]
 
     @property
+    def turning(self) -> list[ClaimAnswer]:
+        """What shows a lead of either where the data as they are show none."""
+        return [
+            answer
+            for answer in self.answers
+            if answer.question in _TURNING and (answer.found or answer.exception) and answer.repair is None
+            if any(one.effect in ("stands", "falls") and not (one.is_range or one.measure) for one in answer.estimates)
+        ]
+
+    @property
     def scores(self) -> str:
         """Both scores, and on how many topics."""
         row = self.final
@@ -199,8 +205,9 @@ class _Outcome:
     def cannot(self, found: str, figure: str, **rest: Any) -> ClaimConclusion:
         to_do = f"choose {self.claim.system}" if self.claim.golden else f"call {self.claim.system} better"
         decision = f"This test is no reason to {to_do}."
-        settles = _more(self.repaired, self.final, self.least, self.fault)
-        rest = {"decision": decision, "settles": settles, "means": self.also, **rest}
+        if "settles" not in rest:
+            rest["settles"] = _more(self.repaired, self.final, self.fault)
+        rest = {"decision": decision, "means": self.also, **rest}
         return self.whole("CANNOT TELL", found, figure, **rest)
 
     def nothing_left(self) -> ClaimConclusion:
@@ -208,7 +215,8 @@ class _Outcome:
         figure = f"No {unit[:-1]} is left to compare; as given, the difference is {_lead(self.claim, self.base)}."
         found = " ".join(answer.found for answer in self.repairing)
         deciding = self.repairing[0].question
-        return self.cannot(found, figure, settles=(f"New {unit} without that fault.",), decided_by=deciding)
+        settles = self.repairing[0].settles or f"New {unit} without that fault."
+        return self.cannot(found, figure, settles=(settles,), decided_by=deciding)
 
     def falls(self) -> ClaimConclusion:
         a, b = self.claim.system, self.claim.baseline
@@ -236,6 +244,10 @@ class _Outcome:
         topics = counted(final.topics, claim.unit[:-1])
         says = f"{capital(few)}." if few else f"With {topics}, chance alone can explain that{final.interval}."
         figure = f"{_side(claim, final)}. {says}{self.repairs}"
+        if first is None and (turning := self.turning):
+            figure = f"{figure} {(turning[0].exception or (turning[0].consequence,))[-1]}"
+            found = turning[0].found or turning[0].exception[0]
+            return self.cannot(found, figure, means=(*_may(claim, final), *self.also), **self.by(turning[:1]))
         if first is not None:
             with_them = f"with them ({signed(self.base.value or 0.0)})"
             without = (
@@ -302,6 +314,8 @@ def _how(repairs: Sequence[Repair]) -> str:
 _NO_FAVOUR: Final = "that does not favour it"
 #: Questions whose exceptions speak against a claim: none of them shows one.
 _OF_THE_DATA: Final = ("files", "leakage", "collection", "versions")
+#: Questions that may show a lead where there is none.
+_TURNING: Final = ("files", "unjudged", "pools")
 #: A difference that three decimals show.
 _LEAST: Final = 0.0005
 
@@ -330,9 +344,9 @@ def _may(claim: Claim, row: ClaimEstimate) -> tuple[str, ...]:
     return (f"{where}{first} may be ahead by up to {furthest[first]}, {second} by up to {furthest[second]}.",)
 
 
-def _more(claim: Claim, row: ClaimEstimate, least: float | None, fault: ClaimAnswer | None) -> tuple[str, ...]:
+def _more(claim: Claim, row: ClaimEstimate, fault: ClaimAnswer | None) -> tuple[str, ...]:
     """How many topics would settle it."""
-    units = claim.unit
+    units, least = claim.unit, smallest_shown(claim)
     more = fault.settles if fault is not None and fault.settles else ""
     if not least or row.few:
         return (more or f"More {units}: the two must score differently on at least {fewest_changes(claim.level)}.",)
@@ -342,7 +356,7 @@ def _more(claim: Claim, row: ClaimEstimate, least: float | None, fault: ClaimAns
 def _rows(claim: Claim, change: ClaimChange | None, fault: ClaimAnswer | None) -> tuple[ClaimRow, ...]:
     """All topics as given, those that the deciding fault touches, the others, and what the answer rests on."""
     units, base = claim.unit, claim.base
-    every = f"All {base.topics:,d} {units}"
+    every = f"All {base.topics:,d} {units}" if base.topics > 1 else f"The only {units[:-1]}"
     if not claim.runs and base.topics < len(claim.evaluation.topics):
         every = f"{counted(base.topics, units[:-1])} with both scores"
     if change is None:

@@ -250,7 +250,8 @@ def _repaired(
     groups = dict(cleaned.duplicates.iter_rows())
     edits = edits_between(claim.qrels, cleaned.qrels)
     if not len(edits) and not groups:
-        if answer.word.startswith("FAULTY"):
+        left = (one.kind for one in audit.findings if one.kind.severity != "note" and one.kind.name not in _REPAIRED)
+        if answer.word.startswith("FAULTY") and any(left):
             said = re.sub(r" \([A-Z]{4}\d\d\)|Look here first\. |Faults lie in [^.]*\. ", "", answer.evidence)
             return replace(answer, effect=claim.base.effect, consequence="Nothing of it can be repaired.", found=said)
         text = "No certain fault; the page of the audit lists what a person should look at."
@@ -266,7 +267,9 @@ def _repaired(
     what = [f"with {listed(parts)}"] if parts else []
     without = [f"the {counted(len(ids - gone), 'document')} {which}" for which, ids in lost.items() if ids - gone]
     what += [f"without {listed(without)}"] if without else []
-    which = ("with a missing document" if missing else "with a wrong judgment or a copy", "")
+    which = ("with a wrong judgment or a duplicate", "")
+    if missing:
+        which = ("with such a fault" if corrected or groups else "with a missing document", "")
     repair = Repair(", ".join(what), documents=missing, edits=edits, equivalent=groups, which=which)
     changed = {"changed": len(edits), "copies": len(groups)}
     lacking = len(missing - gone)
@@ -473,7 +476,7 @@ def _changed(found: Mapping[str, Any], gone: int) -> str:
     lost = gone or found["lost"]
     parts = [f"{counted(lost, 'document')} {'was' if lost == 1 else 'were'} removed"] if lost else []
     if few := found["flagged"]:
-        parts.append(f"{few:,d} of {found['compared']:,d} judged documents changed: their judgments may be out of date")
+        parts.append(f"{few:,d} of {found['compared']:,d} judgments are of documents that changed since")
     return f"Since judging, {listed(parts)}." if parts else ""
 
 

@@ -214,7 +214,8 @@ def _allowed_for(
     remarks = [fault.reason for fault in own if fault.kind in _SAID]
     effect, estimates, repair = claim.base.effect, [one.row for one in objections if one.row is not claim.base], None
     consequence = "No fault was found in the files." if not own else "The files do not change the difference."
-    found, split = objections[0].says[0] if objections else answer.found, tuple[ClaimEstimate, ...]()
+    found, split = next((one.reason for one in own if one.weight != "note"), ""), tuple[ClaimEstimate, ...]()
+    found = objections[0].says[0] if objections else found
     for fault in own:
         if not (told := _told(claim, fault)):
             continue
@@ -224,7 +225,7 @@ def _allowed_for(
         says = f"{capital(row.label)}, {became(claim, claim.base, row, moved=moved)}."
         remarks.append(says)
         less = moved and row.effect == claim.base.effect == "stands" and _is_less(claim, fault, row)
-        if effect != "smaller" or less:
+        if not split or (less and effect != "smaller"):
             consequence = says
             split = (told[0], replace(row, label=f"{row.topics:,d} other {claim.unit}")) if len(told) > 1 else ()
         if less:
@@ -236,7 +237,7 @@ def _allowed_for(
         topics = frozenset(topic for fault in touched for topic in fault.topics)
         for one in touched:
             named = ", ".join([*sorted(one.topics, key=natural)[:5], *["…"] * (len(one.topics) > 5)])
-            remarks.append(f"Left out: {counted(len(one.topics), 'topic')} ({named}).")
+            remarks.append(f"Left out: {counted(len(one.topics), 'topic')} {_WITHOUT[one.kind]} ({named}).")
         kinds = list(dict.fromkeys(_WITHOUT[fault.kind] for fault in touched))
         found = touched[0].reason
         which = ("that repeat another one", "copies") if touched[0].kind == "copied-topics" else ("at fault", kinds[0])

@@ -63,7 +63,7 @@ def _summary(result: Check) -> Summary:
     details: tuple[Table | str, ...] = (
         *(["\n".join(conclusion.means)] if conclusion.means else []),
         "What was checked:\n" + "\n".join(f"{mark} {text}" for mark, text in checks_of(result)),
-        *([_runs(result)] if _scores(result) else []),
+        *([_runs(result)] if _scores(result) and result.base is not None else []),
         _answer_table(result),
     )
     notes = (*place_note("The page", result.folder, "report.html"), *gallery_notes(result.json()))
@@ -124,7 +124,10 @@ def _row_lines(result: Check, rows: Sequence[ClaimRow]) -> list[str]:
 
 
 def _level_of(result: Check) -> str:
-    return "" if result.claim is None else f"{100 * result.claim.confidence:.6g}% interval"
+    if (claim := result.claim) is None:
+        return ""
+    several = f", {claim.comparisons} comparisons" if claim.comparisons > 1 else ""
+    return f"{100 * claim.confidence:.6g}% interval{several}"
 
 
 def _names(result: Check) -> tuple[str, str]:
@@ -147,7 +150,7 @@ def _left_open(result: Check) -> list[str]:
 
 #: What the marks of checks say, and how they are shown.
 _SAYS: Final[Mapping[str, tuple[str, Level]]] = {
-    "●": ("changes the answer", "bad"), "○": ("found, changes little", "doubt"), "✓": ("no problem", "good"),
+    "●": ("changes the answer", "bad"), "○": ("found", "doubt"), "✓": ("no problem", "good"),
     "?": ("unclear", "unknown"), "–": ("not checked", "unknown"),
 }  # fmt: skip
 
@@ -197,7 +200,7 @@ def _answer_table(result: Check) -> Table:
     rows = tuple(
         (
             f"{question(one.question).rule.code} {spoken(question(one.question).text, golden=result.golden)}",
-            one.found or _SAYS[_mark(result, one)][0],
+            one.word.capitalize() if one.question == "chance" else one.found or _SAYS[_mark(result, one)][0],
             flags(one.consequence),
             flags(one.settles),
         )
@@ -301,7 +304,8 @@ def _meaning(claim: Claim) -> str:
 def _key(result: Check, claim: Claim) -> str:
     marks = {"stands": "■ interval above 0", "not shown": "□ includes 0: chance alone could explain it"}
     marks["falls"] = "× below 0"
-    if any(row.estimate.few and round(row.estimate.value or 0, 3) for row in result.conclusion.rows):
+    hollow = [row.estimate for row in result.conclusion.rows if row.estimate.effect == "not shown"]
+    if all(one.few for one in hollow if round(one.value or 0, 3)):
         marks["not shown"] = "□ no interval: too few differ"
     # Where both score the same, there is nothing to say.
     effects = {row.estimate.effect for row in result.conclusion.rows if round(row.estimate.value or 0, 3)}
@@ -363,7 +367,7 @@ def _line(result: Check, answer: ClaimAnswer) -> AnswerLine:
     if answer.question == "chance":
         word, level = answer.word.lower(), answer.level
     link = f"{answer.folder}/report.html" if answer.folder else ""
-    possible = f"Still possible: {answer.possible}" if answer.possible else ""
+    possible = f"Still possible: {answer.possible}" if answer.possible not in answer.consequence else ""
     # The evidence may begin with the same count.
     same = answer.found.split()[:3] == answer.evidence.split()[:3]
     evidence = " ".join(filter(None, ("" if same else answer.found, answer.evidence)))
@@ -389,7 +393,7 @@ def card_of(result: Check) -> str:
         "; `truerank check check.yaml` repeats it.",
         f"**{escape_markdown(result.sentence())}**",
         *([] if table is None else [table]),
-        escape_markdown(" ".join(filter(None, (conclusion.decision, *map(flags, conclusion.settles[:1]))))),
+        escape_markdown(" ".join((conclusion.decision, *(f"To settle: {flags(x)}" for x in conclusion.settles[:1])))),
         escape_markdown(unlooked),
     )
 

@@ -180,7 +180,7 @@ def _of_filtered(claim: Claim, filtered: str, facts: dict[str, Any]) -> ClaimAns
     consequence = f"With both filtered, {became(claim, base, after, moved=True)}."
     return ClaimAnswer(
         _QUESTION, "FILTERED", evidence, effect, consequence, (after,), settles, facts=facts,
-        plausible=filtered == claim.system, exception=(found, consequence), found=found,
+        plausible=filtered == claim.system and after.effect != "stands", exception=(found, consequence), found=found,
         unless="it was made to rank judged documents only",
     )  # fmt: skip
 

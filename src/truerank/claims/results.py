@@ -125,12 +125,7 @@ class ClaimAnswer:
 
 
 class SystemScore(NamedTuple):
-    """The score of the only system, with its interval; None where one topic gives none.
-
-    Attributes:
-        topics: topics that it is over.
-        unit: what each score is of.
-    """
+    """The mean score of the only system over so many topics, with its interval; None where one topic gives none."""
 
     system: str
     measure: str

@@ -15,7 +15,6 @@ from truerank.arrays import Flags, Floats, Ints
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, became, effect_of, signed
 from truerank.claims.file_questions import ended_with
 from truerank.claims.results import ClaimAnswer
-from truerank.claims.unjudged import KEYS
 from truerank.core.plain import plain
 from truerank.errors import OptionError
 from truerank.measures import Significance, compare_evaluations, detectable_difference, evaluate
@@ -287,14 +286,10 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
     noise, found = noise_for(target="topics")
     wrong = found[0]
     found_here = f"{wrong.count:,d} of {wrong.of:,d} judgments changed when judged again."
-    evidence = f"{remark}{found_here}"
-    if copied := _copied(claim, again, wrong.count):
-        evidence += f" {copied}"
-    evidence = f"{evidence} {wrong.here}".strip()
+    evidence, beside = f"{remark}{found_here} {wrong.here}".strip(), ""
     if noise["beside"]:
         lost = f"{noise['beside']:,d} of the {len(again):,d} pairs that were judged again have no first judgment."
-        evidence += f" {lost}"
-        copied = f"{copied} {lost}".strip() if 2 * noise["beside"] > len(again) else copied
+        evidence, beside = f"{evidence} {lost}", lost if 2 * noise["beside"] > len(again) else ""
     rows, before = [], []
     for one in noise["differences"]:
         sign = -1.0 if lower_is_better(one["measure"]) else 1.0
@@ -307,7 +302,7 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
     facts = {"again": noise["again"]}
     if not rows:
         remarks = " ".join((evidence, *noise["remarks"]))
-        return ClaimAnswer("labels", "CANNOT TELL", remarks, "unknown", "", (), more, facts=facts, remark=copied)
+        return ClaimAnswer("labels", "CANNOT TELL", remarks, "unknown", "", (), more, facts=facts, remark=beside)
     part = f"By second judgments of {noise['again']:,d} of {len(claim.qrels):,d} pairs"
     of = part if noise["again"] < len(claim.qrels) else "By the second judgments of all pairs"
     used = noise["differences"][0]["measure"]
@@ -330,23 +325,8 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
     return ClaimAnswer(
         "labels", word, evidence, effect, consequence, tuple(rows), settles, exception=(found_here, consequence),
         unless="you trust the first judgments",
-        facts=facts, remark=copied, found=found_here if wrong.count else "",
+        facts=facts, remark=beside, found=found_here if wrong.count else "",
     )  # fmt: skip
-
-
-def _copied(claim: Claim, again: pl.DataFrame, differing: int) -> str:
-    """Says that second grades are the first ones, or nearly so; empty where they are not."""
-    # Here: as in the caller.
-    from truerank.audits.assessors.verdicts import copied_grades
-
-    both = claim.qrels.join(again.select(*KEYS, second="relevance"), on=KEYS)
-    lowest = pl.col("relevance").min().cast(pl.Int64)
-    codes = both.select(pl.col("relevance", "second").cast(pl.Int64) - lowest)
-    first, second = (codes[name].to_numpy() for name in ("relevance", "second"))
-    if not (few := copied_grades(first, second)):
-        return ""
-    what = f"In all, {few}" if differing else f"All {len(both):,d} second grades equal the first ones"
-    return f"{what}. Are they a copy?"
 
 
 def policies_answer(claim: Claim, measures: str) -> ClaimAnswer:
@@ -406,7 +386,8 @@ def _policies(
     opposite = [name for row, name in others if name in against]
     own = [(row, name) for row, name in every if row.measure == claim.measure]
     weak = [name for row, name in own if row.effect != "stands"]
-    open_ones = [name for row, name in every if row.effect != "stands" and name not in against]
+    shown = [name for row, name in every if row.effect == "stands"]
+    open_ones = [(row.value or 0, name) for row, name in every if row.effect != "stands" and name not in against]
     values = [row.value for row, _ in own if row.value is not None]
     spread = f"it is {signed(min(values))} to {signed(max(values))}" if values else "it has no value"
     if values and round(min(values), 3) == round(max(values), 3):
@@ -416,21 +397,23 @@ def _policies(
     )
     base = claim.base.effect
     effect: Effect = base
-    turned = [name for row, name in every if row.effect == "stands"] if base == "falls" else opposite
+    turned = shown if base == "falls" else opposite
+    told = [(against, f"{claim.baseline} is ahead"), (shown, f"{claim.system} leads")]
     if base == "stands":
         turned = opposite + weak
         effect = "falls" if opposite else "not shown" if weak else base
+        told[1:] = [
+            ([name for value, name in open_ones if round(value, 3) <= 0], "there is no lead"),
+            (
+                [name for value, name in open_ones if round(value, 3) > 0],
+                f"chance can explain the lead of {claim.system}",
+            ),
+        ]
     elif any(row.effect == "stands" for row, _ in own):
         effect = "appears"
-    ahead = f"{_by(claim, against)}, {claim.baseline} is ahead" if against else ""
-    chance = f"{_by(claim, open_ones)}, chance can explain the lead of {claim.system}" if open_ones else ""
-    text = "; ".join(filter(None, (ahead, chance)))
-    text = f"{capital(text)}." if text else "Every measure and order of ties says the same."
-    if not against and base != "stands":
-        text = f"No other measure or order of ties shows a lead of {claim.baseline}."
-    if effect == "appears":
-        shown = next(name for row, name in own if row.effect == "stands")
-        text += f" With {shown.partition(', ')[2]} a lead of {claim.measure} appears."
+    none = "Every measure and order of ties says the same." if base != "not shown" else "No measure shows a lead."
+    text = capital("; ".join(f"{_by(claim, names)}, {says}" for names, says in told if names))
+    text = f"{text}." if text else none
     remark = ""
     if beyond and base == "stands":
         remark = f"{claim.baseline} leads by {listed(beyond)} only where the results of {claim.system} have ended."
@@ -447,8 +430,8 @@ def _policies(
         topics = claim.base.topics
         rows += (ClaimEstimate(label, claim.base.value, low, high, topics, own_effect, is_range=True),)
     word = "DEPENDS" if turned else "SAME SIGN" if open_ones else "DOES NOT DEPEND"
-    facts = {"policies": len(every), "turned": turned, "not_shown": open_ones}
-    by = _by(claim, turned)
+    facts = {"policies": len(every), "turned": turned, "not_shown": [name for _, name in open_ones]}
+    heard, by = open_ones if base == "stands" else shown or (base == "not shown" and against), _by(claim, turned)
     says = f"{claim.baseline} leads {by}." if opposite else f"{capital(by)}, chance can explain the lead."
     if over is not None and over.difference[0] <= 0 and not opposite and not weak:
         says = f"{capital(by)}, the difference is {signed(over.difference[0])}."
@@ -456,7 +439,7 @@ def _policies(
     return ClaimAnswer(
         "policies", word, evidence, effect, text, rows, exception=(says, *shows[:1]) if turned else (), facts=facts,
         unless=f"{claim.measure} is what counts for you",
-        remark=remark, found="" if base != "stands" else says if turned else f"{capital(chance)}." if chance else "",
+        remark=remark, found=says if turned and base == "stands" else text if heard else "",
     )  # fmt: skip
 
 

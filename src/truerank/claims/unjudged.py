@@ -478,7 +478,7 @@ def _at_rates(
     if turns is not None:
         text = f"{trails} draws level if {turns:.0%} of its unjudged documents are relevant"
         text += f" and {rates[leads]:.0%} of {leads}'s." if (results.within(leads) & results.open).any() else "."
-        text += f" Of judged ones at {trails}'s ranks, {rates[trails]:.0%} are ({low:.0%} to {high:.0%})."
+        text += f" Their ranks suggest {rates[trails]:.0%} ({low:.0%} to {high:.0%})."
     rated = f"If unjudged documents are as relevant as judged ones, {became(claim, base, at, moved=True)}."
     bounded, stays = _range(claim, bounds)
     text = f"{text} {rated}"

@@ -496,7 +496,9 @@ def _labels(names: Sequence[str]) -> dict[str, str]:
     """What the systems are called: what is left of each column's name without words for results at its ends."""
     found: dict[str, str] = {}
     for name in names:
-        last = name.rpartition(".")[2] if "." in name else name
+        # A key below another one begins with a letter; what else has a dot is a version.
+        last = name.rpartition(".")[2]
+        last = last if re.fullmatch(r"[^\W\d]\w*", last) else name
         parts = [part for part in _PART.finditer(last) if not says(part[0], _NO_NAME)]
         label = last[parts[0].start() : parts[-1].end()] if parts else last
         found[label if label not in found else name] = name

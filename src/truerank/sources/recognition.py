@@ -366,7 +366,10 @@ def _golden_set(source: Any, columns: str) -> Reading | None:
     possible = {name for name in possible if not in_cells.is_other_words(table, name, documents)}
     # Other lists may be what a system retrieved, unless what was expected is named, and alone.
     doubtful = {name for name in possible if "expected" not in half.chosen and in_cells.is_lists(table, name)}
-    if doubtful or any(in_cells.vocabulary(table, name) & documents for name in possible):
+    forms = [form for form in in_cells.ID_FORMS.values() if form is not in_cells.ID_FORMS[in_cells.DIGITS]]
+    shown = [in_cells.vocabulary(table, name) for name in possible]
+    met = any({*map(form, own)} & {*map(form, documents)} for own in shown for form in forms)
+    if doubtful or met or any(own & documents for own in shown):
         return None
     column = roles.identifier or roles.question or ""
     keys = [

@@ -109,6 +109,7 @@ def run_faults(files: Files) -> tuple[RunFault, ...]:
 def result_counts(run: pl.DataFrame, judged: Collection[str]) -> tuple[int, int, int]:
     """The smallest, the median and the largest number of results of a judged topic that the run has."""
     counts = _counts(TopicLists(run).on(pl.Series([*judged], dtype=pl.String)))["count"].sort().to_list()
+    counts = [*[0] * (len({*judged}) - len(counts)), *counts]
     return (counts[0], counts[len(counts) // 2], counts[-1]) if counts else (0, 0, 0)
 
 
@@ -285,13 +286,20 @@ def _lacking(files: Files) -> Iterable[RunFault]:
         )  # fmt: skip
         return
     for name, other in (files.pair, files.pair[::-1]):
-        lacking = own[other] - own[name] - files.empty.get(name, frozenset())
-        if lacking and own[name]:
+        every, nothing = own[other] | own[name], own[other] & files.empty.get(name, frozenset())
+        if own[name] and (lacking := own[other] - own[name] - nothing):
             yield RunFault(
                 "lacking-topics", name, "doubt", lacking,
-                f"{name} gave no answer to {len(lacking):,d} of {len(own[other]):,d} topics.",
+                f"{name} gave no answer to {len(lacking):,d} of {len(every):,d} topics.",
                 f"Run {name} on these topics. `missing` skip is for topics that it was never asked.",
                 exception=f"without the {counted(len(lacking), 'topic')} that {name} did not answer",
+            )  # fmt: skip
+        if own[name] and nothing:
+            yield RunFault(
+                "lacking-topics", name, "doubt", nothing,
+                f"{name} returned nothing for {len(nothing):,d} of {len(every):,d} topics.",
+                f"Find out why {name} returned nothing there.",
+                exception=f"without the {counted(len(nothing), 'topic')} for which {name} returned nothing",
             )  # fmt: skip
     neither = judged.difference(*own.values(), *(files.empty.get(name, ()) for name in files.pair))
     if neither and any(own.values()):
@@ -412,10 +420,10 @@ def _copies(files: Files) -> Iterable[RunFault]:
     results = {topic: text for topic, text in results.items() if counts[topic] > least}
     keys = {
         topic: [key for key in (("text", texts.get(topic)), ("results", results.get(topic))) if key[1]]
-        for topic in judged
+        for topic in sorted(judged, key=natural)
     }
     first: dict[tuple[str, str | None], str] = {}
-    copies = [topic for topic in judged if {first.setdefault(key, topic) for key in keys[topic]} - {topic}]
+    copies = [topic for topic in keys if {first.setdefault(key, topic) for key in keys[topic]} - {topic}]
     same = sum(topic in texts and first["text", texts[topic]] != topic for topic in copies)
     if copies:
         how = "" if same == len(copies) else f", {len(copies) - same:,d} of them in judgments and results"
