@@ -292,7 +292,9 @@ class Claim:
         """
         known = differences[~np.isnan(differences)]
         found = difference_interval(known, np.zeros(len(known)), confidence=self.level)
-        effect = effect_of(found.mean, found.low, found.high)
+        effect, values = effect_of(found.mean, found.low, found.high), self.evaluation.values
+        if found.low is not None and found.high is not None and np.nanmin(values) >= 0 and np.nanmax(values) <= 1:
+            found = found._replace(low=max(found.low, -1.0), high=min(found.high, 1.0))  # no two scores differ by more
         if len(known) and np.ptp(known) <= ROUNDING:
             # An interval without width is none; that all differ in one direction is what a test of signs sees.
             found = found._replace(low=None, high=None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -250,9 +249,9 @@ def _repaired(
     groups = dict(cleaned.duplicates.iter_rows())
     edits = edits_between(claim.qrels, cleaned.qrels)
     if not len(edits) and not groups:
-        left = (one.kind for one in audit.findings if one.kind.severity != "note" and one.kind.name not in _REPAIRED)
-        if answer.word.startswith("FAULTY") and any(left):
-            said = re.sub(r" \([A-Z]{4}\d\d\)|Look here first\. |Faults lie in [^.]*\. ", "", answer.evidence)
+        left = [one for one in audit.findings if one.kind.severity == "fault" and one.kind.name not in _REPAIRED]
+        if left:
+            said = " ".join(f"{one.kind.title}: {one.counted}." for one in left)
             return replace(answer, effect=claim.base.effect, consequence="Nothing of it can be repaired.", found=said)
         text = "No certain fault; the page of the audit lists what a person should look at."
         return answer if answer.consequence else replace(answer, effect=claim.base.effect, consequence=text)
