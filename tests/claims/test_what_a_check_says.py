@@ -93,7 +93,13 @@ def test_the_answer_has_twelve_lines_that_end_as_sentences_do(kind: str) -> None
     assert not any(re.search(foreign, text) for text in told)
 
 
-@pytest.mark.parametrize("names", [("topic", "judged-run"), ("Judge", "all judgments"), ("training query", "x")])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("topic", "judged-run"), ("Judge", "all judgments"), ("training query", "x"), ("gpt-4.1", "gpt-3.5"),
+        ("bge-base-v1.5", "bge-small-v1.5"),
+    ],
+)  # fmt: skip
 def test_names_of_systems_that_are_words_stay(names: tuple[str, str]) -> None:
     result = truerank.check(table(*names))
     first, second = names
@@ -185,3 +191,18 @@ def test_lists_that_end_early_have_a_row_of_their_own(lead: float, word: str, ro
     assert (told.word, told.rows[-1].name) == (word, "With both lists as short as plain's")
     assert told.rows[-1].role == role and bool(told.caption) == (word == "HOLDS SMALLER")
     assert told.decision.startswith(decision)
+
+
+@pytest.mark.parametrize(("empty", "word"), [(12, "HOLDS SMALLER"), (2, "HOLDS")])
+def test_questions_for_which_nothing_was_returned_are_told(empty: int, word: str) -> None:
+    rows = table("new", "old").to_dicts()
+    rows = [{**row, "retrieved_old": [] if at < empty else row["retrieved_old"]} for at, row in enumerate(rows)]
+    result = truerank.check(pl.DataFrame(rows))
+    told = f"old returned nothing for {empty} of 40 questions; these count 0."
+    assert result.conclusion.word == word and told in result.conclusion.reason
+    assert "Results per question: new 5, old 0 to 5." in result.answer("files").evidence
+
+
+def test_no_interval_reaches_beyond_what_two_scores_can_differ_by() -> None:
+    result = truerank.check(table("new", "old", questions=14))
+    assert result.base is not None and result.base.ends is not None and result.base.ends[1] == 1.0

@@ -251,3 +251,15 @@ def test_what_words_name(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("\n".join(["question,a,b", *(f"{q},0.1,0.{n}" for n, q in enumerate(QUESTIONS))]))
     (folder,) = [one for one in read_as_given([tmp_path]) if one.path.endswith("config.json")]
     assert folder.why == "one record of plain values, as settings are"
+
+
+@pytest.mark.parametrize("form", ["D{}", "https://site/d{}", "d{}.txt"])
+def test_lists_of_ids_in_another_form_are_no_test_set_without_systems(form: str) -> None:
+    lists = {name: [";".join(f"d{(n + at) % 8}" for at in range(step, step + 3)) for n in range(8)]
+             for step, name in enumerate(("a", "b"))}  # fmt: skip
+    rows = {"question": QUESTIONS, "expected": [form.format(n) for n in range(8)], **lists}
+    with pytest.raises(InputError, match=r"not taken yet: 'a', 'b'"):
+        truerank.check(rows)
+    with pytest.raises(InputError, match="some are") as raised:
+        read_golden(rows, "retrieved=a+b")
+    assert raised.value.remedy.startswith("write the ids of both in the same form")

@@ -15,7 +15,6 @@ from truerank.claims.conclusion import concluded, files_at_fault, golden_limits,
 from truerank.claims.data_questions import collection_answer, leakage_answer, versions_answer
 from truerank.claims.file_questions import files_answer
 from truerank.claims.inquiry import ClaimMaterial, Inquiry, written_settings
-from truerank.claims.model_judgments import models_answer
 from truerank.claims.pools import pools_answer
 from truerank.claims.questions import NAMES, Plan
 from truerank.claims.register import in_register
@@ -212,12 +211,19 @@ def _of_claim(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: Audi
         "chance": lambda: chance_answer(claim),
         "unjudged": lambda: unjudged_answer(claim),
         "pools": lambda: pools_answer(claim),
-        "models": lambda: models_answer(given, material, claim, steps),
+        "models": lambda: _models_answer(given, material, claim, steps),
         "labels": lambda: labels_answer(claim, material.again, given.resampling),
         "choice": lambda: choice_answer(claim, material.tried, given.resampling),
         "repeats": lambda: repeats_answer(claim, material.repeats),
         "policies": lambda: policies_answer(claim, given.options.measures),
     }
+
+
+def _models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: AuditSteps) -> ClaimAnswer:
+    # Here: a check without judgments of models would wait for the audit of them.
+    from truerank.claims.model_judgments import models_answer
+
+    return models_answer(given, material, claim, steps)
 
 
 def _with_repairs(

@@ -221,8 +221,7 @@ class _Outcome:
     def falls(self) -> ClaimConclusion:
         a, b = self.claim.system, self.claim.baseline
         figure = f"{a} is worse than {b}, not better: {self.scores}."
-        if self.fault is not None and self.base.effect == "stands":
-            figure = self.became
+        figure = self.became if self.fault is not None and self.base.effect == "stands" else figure
         if doubts := self.doubts:
             first, *says = doubts[0].exception
             decision = "This test is no reason to prefer either system."

@@ -266,9 +266,8 @@ def _repaired(
     what = [f"with {listed(parts)}"] if parts else []
     without = [f"the {counted(len(ids - gone), 'document')} {which}" for which, ids in lost.items() if ids - gone]
     what += [f"without {listed(without)}"] if without else []
-    which = ("with a wrong judgment or a duplicate", "")
-    if missing:
-        which = ("with such a fault" if corrected or groups else "with a missing document", "")
+    both = missing and (corrected or groups)
+    which = ("with such a fault" if both else f"with a {'missing document' if missing else 'wrong judgment'}", "")
     repair = Repair(", ".join(what), documents=missing, edits=edits, equivalent=groups, which=which)
     changed = {"changed": len(edits), "copies": len(groups)}
     lacking = len(missing - gone)

@@ -191,13 +191,7 @@ _RULED_OUT: Final = "you can rule that out"
 
 
 class _Objection(NamedTuple):
-    """What the files show against a claim.
-
-    Attributes:
-        says: what was found, and what that does to the lead.
-        row: the difference under this condition.
-        unless: where the claim may be relied on all the same.
-    """
+    """What the files show against a claim, the difference under it, and where it may be relied on all the same."""
 
     says: tuple[str, ...]
     row: ClaimEstimate

@@ -287,20 +287,17 @@ def _lacking(files: Files) -> Iterable[RunFault]:
         return
     for name, other in (files.pair, files.pair[::-1]):
         every, nothing = own[other] | own[name], own[other] & files.empty.get(name, frozenset())
-        if own[name] and (lacking := own[other] - own[name] - nothing):
-            yield RunFault(
-                "lacking-topics", name, "doubt", lacking,
-                f"{name} gave no answer to {len(lacking):,d} of {len(every):,d} topics.",
-                f"Run {name} on these topics. `missing` skip is for topics that it was never asked.",
-                exception=f"without the {counted(len(lacking), 'topic')} that {name} did not answer",
-            )  # fmt: skip
-        if own[name] and nothing:
-            yield RunFault(
-                "lacking-topics", name, "doubt", nothing,
-                f"{name} returned nothing for {len(nothing):,d} of {len(every):,d} topics.",
-                f"Find out why {name} returned nothing there.",
-                exception=f"without the {counted(len(nothing), 'topic')} for which {name} returned nothing",
-            )  # fmt: skip
+        skip = f"Run {name} on these topics. `missing` skip is for topics that it was never asked."
+        for topics, did, which, remedy in (
+            (own[other] - own[name] - nothing, "gave no answer to", f"that {name} did not answer", skip),
+            (nothing, "returned nothing for", f"for which {name} returned nothing", f"Find out why {name} does that."),
+        ):
+            if topics and own[name]:
+                yield RunFault(
+                    "lacking-topics", name, "doubt", topics,
+                    f"{name} {did} {len(topics):,d} of {len(every):,d} topics.", remedy,
+                    exception=f"without the {counted(len(topics), 'topic')} {which}",
+                )  # fmt: skip
     neither = judged.difference(*own.values(), *(files.empty.get(name, ()) for name in files.pair))
     if neither and any(own.values()):
         yield RunFault(
