@@ -145,7 +145,7 @@ def test_a_loss_that_unjudged_documents_turn_is_no_reason_to_prefer_either() -> 
     told = turned.conclusion
     assert (told.word, told.decided_by) == ("CANNOT TELL", "unjudged")
     assert told.decision == "This test is no reason to prefer either system."
-    assert told.figure.startswith("As judged, one is behind. If ") and "one leads: " in told.figure
+    assert told.figure.startswith("As judged, one is behind. If ") and "one leads by more than chance: " in told.figure
     assert [row.estimate.effect for row in told.rows][:2] == ["falls", "stands"]
     # Where every document is judged, a loss is one.
     whole = truerank.check(qrels=qrels, run=better, system="other", baseline="one")

@@ -32,7 +32,7 @@ def row(value: float | None, low: float | None, high: float | None, *, few: bool
         (LEAD, NONE, True, "the lead shrinks to what chance can explain: +0.050 → +0.020 nDCG@10 (−0.030 to"),
         # An interval below 0 is no absence of a lead, but one of the other.
         (LEAD, (-0.05, -0.09, -0.01), False, "plain is ahead: +0.050 → −0.050 nDCG@10 (−0.090 to −0.010)"),
-        (NONE, LEAD, True, "good leads: +0.020 → +0.050 nDCG@10 (+0.010 to +0.090)"),
+        (NONE, LEAD, True, "good leads by more than chance: +0.020 → +0.050 nDCG@10 (+0.010 to +0.090)"),
         (NONE, NONE, False, "little changes, and chance can explain the difference: +0.020 nDCG@10"),
         (LEAD, (None, None, None), True, "nothing is left to compare"),
     ],

@@ -579,6 +579,6 @@ def test_scores_below_zero_are_no_marks_of_failures() -> None:
 def test_texts_in_a_column_of_scores_are_named() -> None:
     found = read_golden(scored("timeout", 4))
     assert list(found.scores) == ["a", "b"]
-    assert "b: 4 cells are no numbers, such as 'timeout'; means do not count these questions" in " ".join(found.remarks)
+    assert "b: 4 cells are no numbers, such as 'timeout'; averages leave these questions out" in " ".join(found.remarks)
     missing = read_golden(scored("NaN", 4))
     assert "b: 4 scores are missing" in " ".join(missing.remarks)

@@ -507,7 +507,7 @@ def became(claim: Claim, before: ClaimEstimate, after: ClaimEstimate, *, moved: 
         less = moved and round(after.value, 3) < round(before.value, 3)
         more = moved and round(after.value, 3) > round(before.value, 3)
         stays = "shrinks but stays" if less else "grows" if more else "stays"
-        says = f"{claim.system} leads" if before.effect != "stands" else f"the lead {stays}"
+        says = f"{claim.system} leads by more than chance" if before.effect != "stands" else f"the lead {stays}"
     elif before.effect != "stands":
         says = f"{'' if moved else 'little changes, and '}chance can explain the difference"
     elif moved and after.value <= 0:

@@ -248,11 +248,9 @@ class _Outcome:
             found = turning[0].found or turning[0].exception[0]
             return self.cannot(found, figure, means=(*_may(claim, final), *self.also), **self.by(turning[:1]))
         if first is not None:
-            with_them = f"with them ({signed(self.base.value or 0.0)})"
-            without = (
-                f"without them ({signed(final.value or 0.0)}{claim.measured}{final.interval.replace(' (', ', ')[:-1]})"
-            )
-            figure = self.on(first, few) if few else f"Chance can explain the difference {with_them} and {without}."
+            before, after = signed(self.base.value or 0.0), _lead(claim, final).replace(" (", ", ").rstrip(")")
+            both = f"Chance can explain the difference with them ({before}) and without them ({after})."
+            figure = self.on(first, few) if few else both
         means = (*_may(claim, final), *self.also, *(" ".join(answer.exception) for answer in self.doubts))
         return self.cannot("" if first is None else first.found, figure, means=means)
 
@@ -391,8 +389,9 @@ def _conditions(rows: tuple[ClaimRow, ...], deciding: Sequence[ClaimAnswer]) -> 
     for answer in deciding:
         if answer.split:
             touched, others = answer.split
-            note = "the answer rests on these"
-            found += [ClaimRow(touched.label, "", touched, "touched"), ClaimRow(others.label, note, others, "answer")]
+            row = ClaimRow(others.label, "", others)
+            row = row._replace(note="the answer rests on these", role="answer") if answer.effect == "smaller" else row
+            found += [ClaimRow(touched.label, "", touched, "touched"), row]
         found += [
             ClaimRow(capital(one.label), "", one, "answer" if answer.effect == "smaller" else "touched")
             for one in answer.estimates

@@ -254,7 +254,9 @@ def _repaired(
             said = " ".join(f"{one.kind.title}: {one.counted}." for one in left)
             return replace(answer, effect=claim.base.effect, consequence="Nothing of it can be repaired.", found=said)
         text = "No certain fault; the page of the audit lists what a person should look at."
-        return answer if answer.consequence else replace(answer, effect=claim.base.effect, consequence=text)
+        text = "No fault that the other checks do not tell." if answer.word.startswith("FAULTY") else text
+        unclear = answer.consequence and not answer.word.startswith("FAULTY")
+        return answer if unclear else replace(answer, effect=claim.base.effect, consequence=text)
     lost = {
         "that the collection lacks": frozenset(audit.rows("missing-document")["doc_id"]),
         "of which only a notice is left": frozenset(audit.rows("replaced-text")["doc_id"]),
@@ -474,7 +476,7 @@ def _changed(found: Mapping[str, Any], gone: int) -> str:
     lost = gone or found["lost"]
     parts = [f"{counted(lost, 'document')} {'was' if lost == 1 else 'were'} removed"] if lost else []
     if few := found["flagged"]:
-        parts.append(f"{few:,d} of {found['compared']:,d} judgments are of documents that changed since")
+        parts.append(f"{few:,d} of {found['compared']:,d} judgments are of documents that changed")
     return f"Since judging, {listed(parts)}." if parts else ""
 
 

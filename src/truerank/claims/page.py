@@ -307,7 +307,6 @@ def _key(result: Check, claim: Claim) -> str:
     hollow = [row.estimate for row in result.conclusion.rows if row.estimate.effect == "not shown"]
     if all(one.few for one in hollow if round(one.value or 0, 3)):
         marks["not shown"] = "□ no interval: too few differ"
-    # Where both score the same, there is nothing to say.
     effects = {row.estimate.effect for row in result.conclusion.rows if round(row.estimate.value or 0, 3)}
     text = "   ".join(says for effect, says in marks.items() if effect in effects)
     if claim.comparisons > 1:

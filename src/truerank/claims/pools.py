@@ -194,9 +194,9 @@ def _traced(claim: Claim, results: JudgedResults, trace: PoolTrace, facts: dict[
     others = listed(trace.pooled) if len(trace.pooled) < 3 else "other systems"
     never = int((trace.rows & ~results.judged).sum())
     theirs = f"{others}'{'s' * (len(trace.pooled) < 3)} first {trace.depth}"
-    rest = f"{f'{never:,d} of ' * (never < trace.beyond)}its {trace.beyond:,d} others were never judged"
-    found = f"Of {trace.lacking}'s results, only those among {theirs} are judged relevant; {rest}. "
-    found += f"That may favour {'them' if len(trace.pooled) > 1 else others}."
+    rest = f"{f'{never:,d} of ' * (never < trace.beyond)}its {trace.beyond:,d} other results were never judged"
+    found = f"All of {trace.lacking}'s results that are judged relevant are among {theirs}; {rest}. "
+    found += f"That may favour {others}."
     evidence = (
         f"All relevant documents among {trace.lacking}'s first {trace.first} results are among the first {trace.depth} "
         f"of {listed(trace.pooled)}, {trace.near} of them in the lower half (p = {trace.p:.1g})."

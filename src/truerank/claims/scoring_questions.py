@@ -398,7 +398,7 @@ def _policies(
     base = claim.base.effect
     effect: Effect = base
     turned = shown if base == "falls" else opposite
-    told = [(against, f"{claim.baseline} is ahead"), (shown, f"{claim.system} leads")]
+    told = [(against, f"{claim.baseline} is ahead"), (shown, f"{claim.system} leads by more than chance")]
     if base == "stands":
         turned = opposite + weak
         effect = "falls" if opposite else "not shown" if weak else base

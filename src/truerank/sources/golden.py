@@ -36,7 +36,7 @@ from truerank.text.printable import counted
 #: So few results of each question, and so many questions, show that two columns may be exchanged.
 _FEW: Final = 3
 _MANY: Final = 5
-_LEFT: Final = "means do not count these questions"
+_LEFT: Final = "averages leave these questions out"
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _NOT_WORD: Final = re.compile(r"[\W_]+")
 
