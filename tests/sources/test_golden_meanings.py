@@ -466,7 +466,7 @@ def test_a_question_that_comes_twice_with_other_results() -> None:
 def test_questions_with_the_text_of_another_one_are_counted(marks: str, again: int) -> None:
     asked = [*QUESTIONS, *(f"{text.rstrip('?').upper()}{marks}" for text in QUESTIONS[:2])]
     rows = [{"question": text, "expected": f"d{n}", "retrieved": [f"d{n}", "d99"]} for n, text in enumerate(asked)]
-    said = [one for one in read_golden(rows).remarks if "the text of another one; check counts each text once" in one]
+    said = [one for one in read_golden(rows).remarks if "the text of another one; a check counts each text once" in one]
     assert [one.split()[0] for one in said] == [str(again)] * (again > 0)
 
 

@@ -422,8 +422,9 @@ def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: R
         # A repair may do more than leave out what can be compared.
         these = f"these {count:,d} {what}{'' if math.isclose(test.change, size, abs_tol=1e-9) else ' alone'}"
         beside.append(
-            f"Leaving out {these} changes the difference by {signed(test.change)}; any {count:,d} at random would "
-            f"change it by {signed(test.low)} to {signed(test.high)}."
+            f"Leaving out {these} changes the difference by {signed(test.change)}, "
+            f"{'' if test.p <= 1 - resampling.confidence else 'no '}more than {count:,d} random ones would "
+            f"({signed(test.low)} to {signed(test.high)})."
         )
     # Where only judgments of 0 leave, nothing moves but by rounding.
     chances = [test.p for test in tests if test is not None and abs(test.change) > ROUNDING]

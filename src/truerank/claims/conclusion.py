@@ -112,7 +112,7 @@ class _Outcome:
         repair = None if answer is None else answer.repair
         where = "After all repairs" if repair is None else _how([repair])
         if repair is not None and repair.topics & frozenset(self.claim.answered):
-            corrected = ", with the other faults corrected," * self.rows[-1].name.endswith(", corrected")
+            corrected = ", with the faults below corrected," * self.rows[-1].name.endswith(", corrected")
             where = f"On the other {self.final.topics:,d}{corrected}"
         if repair is not None and repair.where:
             where = repair.where
@@ -246,11 +246,11 @@ class _Outcome:
         if first is None and (turning := self.turning):
             figure = f"{figure} {(turning[0].exception or (turning[0].consequence,))[-1]}"
             found = turning[0].found or turning[0].exception[0]
-            return self.cannot(found, figure, means=(*_may(claim, final), *self.also), **self.by(turning[:1]))
+            return self.cannot(found, figure, **self.by(turning[:1]))
         if first is not None:
             before, after = signed(self.base.value or 0.0), _lead(claim, final).replace(" (", ", ").rstrip(")")
-            both = f"Chance can explain the difference with them ({before}) and without them ({after})."
-            figure = self.on(first, few) if few else both
+            figure = f"Chance can explain the difference with them ({before}) and without them ({after})."
+            figure = self.on(first, few) if few else figure
         means = (*_may(claim, final), *self.also, *(" ".join(answer.exception) for answer in self.doubts))
         return self.cannot("" if first is None else first.found, figure, means=means)
 
@@ -404,10 +404,11 @@ def _conditions(rows: tuple[ClaimRow, ...], deciding: Sequence[ClaimAnswer]) -> 
 
 def _caption(claim: Claim, rows: tuple[ClaimRow, ...], final: ClaimEstimate) -> str:
     """The finding as a title; none for a single row, or for conditions, which the answer has said."""
-    if len(rows) < 2 or rows[-1].role == "touched":
+    apart = len(rows) > 1 and rows[-1].estimate is not final
+    if len(rows) < 2 or rows[-1].role == "touched" or (apart and final.effect != "stands"):
         return ""
     a, units, value, last = claim.system, claim.unit, final.value or 0.0, rows[-1]
-    if final.effect == "stands" and last.estimate is not final:
+    if apart:
         where = f"{last.name[0].lower()}{last.name[1:]}"
         where = f"on the other {last.estimate.topics:,d} {units}" if "other" in where else where
         left, lead = last.estimate, f"{a} leads by {rows[0].estimate.value or 0:.3f} as given"

@@ -262,7 +262,7 @@ def front_of(result: Check) -> Front:
 def _contrast(result: Check, rows: Sequence[ClaimRow], caption: str, measure: str = "", key: str = "") -> ContrastTable:
     """A table of differences between the two systems."""
     shown = tuple(_contrast_row(row) for row in rows if row.estimate.value is not None)
-    return ContrastTable(caption, measure, _names(result), _level_of(result), shown, key)
+    return ContrastTable(caption, measure, _names(result), _level_of(result).partition(",")[0], shown, key)
 
 
 def _contrast_row(row: ClaimRow) -> ContrastRow:
@@ -306,7 +306,7 @@ def _key(result: Check, claim: Claim) -> str:
     marks["falls"] = "× below 0"
     hollow = [row.estimate for row in result.conclusion.rows if row.estimate.effect == "not shown"]
     if all(one.few for one in hollow if round(one.value or 0, 3)):
-        marks["not shown"] = "□ no interval: too few differ"
+        marks["not shown"] = f"□ no interval: too few {claim.unit} differ"
     effects = {row.estimate.effect for row in result.conclusion.rows if round(row.estimate.value or 0, 3)}
     text = "   ".join(says for effect, says in marks.items() if effect in effects)
     if claim.comparisons > 1:

@@ -162,7 +162,7 @@ def _filtered(claim: Claim) -> str:
 def _of_filtered(claim: Claim, filtered: str, facts: dict[str, Any]) -> ClaimAnswer:
     """The claim on judged documents of both runs, where one run holds nothing else."""
     base, other = claim.base, claim.baseline if filtered == claim.system else claim.system
-    found = f"Every result of {filtered} is judged, at any rank; not so for {other}. Perhaps {filtered} was filtered."
+    found = f"All of {filtered}'s results are judged, of {other}'s some. Perhaps {filtered} was cut to judged ones."
     evidence = ""
     facts |= {"filtered": filtered}
     settles = f"Give {filtered} as it ranked all documents."
@@ -194,13 +194,9 @@ def _traced(claim: Claim, results: JudgedResults, trace: PoolTrace, facts: dict[
     others = listed(trace.pooled) if len(trace.pooled) < 3 else "other systems"
     never = int((trace.rows & ~results.judged).sum())
     theirs = f"{others}'{'s' * (len(trace.pooled) < 3)} first {trace.depth}"
-    rest = f"{f'{never:,d} of ' * (never < trace.beyond)}its {trace.beyond:,d} other results were never judged"
-    found = f"All of {trace.lacking}'s results that are judged relevant are among {theirs}; {rest}. "
-    found += f"That may favour {others}."
-    evidence = (
-        f"All relevant documents among {trace.lacking}'s first {trace.first} results are among the first {trace.depth} "
-        f"of {listed(trace.pooled)}, {trace.near} of them in the lower half (p = {trace.p:.1g})."
-    )
+    found = f"No result of {trace.lacking} outside {theirs} is judged relevant: {never:,d} of {trace.beyond:,d} were "
+    found += f"never judged. That may favour {others}."
+    evidence = f"The pools: those of {listed(trace.pooled)} ({trace.near} relevant near their end, p = {trace.p:.1g})."
     drawn = _completed(results, trace)
     at = claim.estimate(
         drawn.at(None, None), f"with results that only {trace.lacking} has as relevant as their ranks suggest"

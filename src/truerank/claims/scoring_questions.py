@@ -95,11 +95,11 @@ def sizes_shown(row: ClaimEstimate, least: float) -> str:
     """
     size, able = abs(row.value or 0.0), f"{row.topics:,d} can show a difference of {least:#.2g} (80% power)"
     if not least / _FURTHEST < size < least:
-        return f"{able}, half of that needs four times as many."
+        return f"{able}, half of that ({least / 2:#.2g}) needs about {4 * row.topics:,d}."
     enough = math.ceil(row.topics * (least / size) ** 2)
     # A plan is no figure: two digits.
     step = 10 ** max(0, len(str(enough)) - 2)
-    return f"{able}, the {size:#.2g} seen here needs about {math.ceil(enough / step) * step:,d}."
+    return f"{able}, the {size:#.2g} seen here needs about {math.ceil(enough / step) * step:,d} in all."
 
 
 def smallest_shown(claim: Claim) -> float | None:
@@ -321,7 +321,7 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
         settles = "Find out which grades are right where the two differ, and correct the others."
     else:
         consequence += " Too few documents were judged again to tell."
-        found_here = f"{found_here[:-1]}; these are too few to compare the systems by."
+        found_here = f"{found_here[:-1]}; {wrong.of:,d} are too few to compare the systems by."
     return ClaimAnswer(
         "labels", word, evidence, effect, consequence, tuple(rows), settles, exception=(found_here, consequence),
         unless="you trust the first judgments",
@@ -398,12 +398,13 @@ def _policies(
     base = claim.base.effect
     effect: Effect = base
     turned = shown if base == "falls" else opposite
-    told = [(against, f"{claim.baseline} is ahead"), (shown, f"{claim.system} leads by more than chance")]
+    more = "leads by more than chance"
+    told = [(against, f"{claim.baseline} {more}"), (shown, f"{claim.system} {more}")]
     if base == "stands":
         turned = opposite + weak
         effect = "falls" if opposite else "not shown" if weak else base
         told[1:] = [
-            ([name for value, name in open_ones if round(value, 3) <= 0], "there is no lead"),
+            ([name for value, name in open_ones if round(value, 3) <= 0], f"{claim.system} is not ahead"),
             (
                 [name for value, name in open_ones if round(value, 3) > 0],
                 f"chance can explain the lead of {claim.system}",

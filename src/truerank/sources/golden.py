@@ -357,7 +357,7 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, *, known: bool) -> GoldenT
         remarks[f"{without} question{'s' * (without != 1)} without an expected answer: not scored"] += 1
     again = len(asked.intersection(questions.copies()))
     many = f"{again} of {len(asked)} questions have the text of another one"
-    remarks.update([f"{many}; check counts each text once"] * (again > 0))
+    remarks.update([f"{many}; a check counts each text once"] * (again > 0))
     if not asked:
         raise table.fault("no question has an expected answer", "name another column: --columns expected=COLUMN")
     if {doc for own in expected.values() for doc in own} <= {"0", "1", "True", "False", "true", "false"}:

@@ -398,9 +398,9 @@ def test_claims_name_both_questions_and_are_corrected(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("leads", "word", "text"),
     [
-        ([0.03, 0.04], "CANNOT TELL", "with 2 tasks, luck cannot be ruled out"),
-        ([0.03, 0.03, 0.03], "CANNOT TELL", "with 3 tasks, luck"),
-        ([0.03, 0.04, 0.02, 0.03, 0.035], "CANNOT TELL", "with 5 tasks, luck"),
+        ([0.03, 0.04], "CANNOT TELL", "with fewer than 6 tasks, luck cannot be ruled out"),
+        ([0.03, 0.03, 0.03], "CANNOT TELL", "with fewer than 6 tasks, luck"),
+        ([0.03, 0.04, 0.02, 0.03, 0.035], "CANNOT TELL", "with fewer than 6 tasks, luck"),
         ([0.03, 0.04, 0.02, 0, 0, 0, 0, 0], "CANNOT TELL", "the scores differ on only 3 of 8 tasks"),
         ([0.03, 0.04, 0.02, 0.03, 0.035, 0.03], "HOLDS", "of this kind: HOLDS, +0.0308 (+0.02"),
         ([0.25] * 6, "HOLDS", "of this kind: HOLDS, +0.2500 on each of them"),

@@ -290,7 +290,7 @@ def _lacking(files: Files) -> Iterable[RunFault]:
         skip = f"Run {name} on these topics. `missing` skip is for topics that it was never asked."
         for topics, did, which, remedy in (
             (own[other] - own[name] - nothing, "gave no answer to", f"that {name} did not answer", skip),
-            (nothing, "returned nothing for", f"for which {name} returned nothing", f"Find out why {name} does that."),
+            (nothing, "returned nothing for", f"for which {name} returned nothing", "Find out why nothing came back."),
         ):
             if topics and own[name]:
                 yield RunFault(
