@@ -25,7 +25,7 @@ SHOWN = {
         "QREL02",
         "DOCS18",
         "TOPC05",
-        "2 lost documents",
+        "2 missing documents",
         "judgments written",
     ),
     "may-i-use-a-model-judge": ("<table>", "<figure", "USABLE", "partial"),
