@@ -147,6 +147,12 @@ def test_a_loss_that_unjudged_documents_turn_is_no_reason_to_prefer_either() -> 
     assert told.decision == "This test is no reason to prefer either system."
     assert told.figure.startswith("As judged, one is behind. If ") and "one leads by more than chance: " in told.figure
     assert [row.estimate.effect for row in told.rows][:2] == ["falls", "stands"]
+    # A run of judged documents alone that is behind stays behind where both are filtered.
+    part = qrels.sample(fraction=0.6, seed=1)
+    worse = collection({"other": 0.4})[1]["other"].join(part, on=KEYS, how="semi")
+    held = {"one": runs["one"], "other": worse}
+    lost = truerank.check(qrels=part, run=held, system="other", baseline="one")
+    assert lost.answer("pools").word == "FILTERED" and lost.conclusion.word == "DOES NOT HOLD"
     # Where every document is judged, a loss is one.
     whole = truerank.check(qrels=qrels, run=better, system="other", baseline="one")
     assert whole.conclusion.word == "DOES NOT HOLD"

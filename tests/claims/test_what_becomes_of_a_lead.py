@@ -30,6 +30,7 @@ def row(value: float | None, low: float | None, high: float | None, *, few: bool
         (LEAD, (-0.02, -0.06, 0.02), False, "chance can explain the lead: +0.050 → −0.020 nDCG@10 (−0.060 to +0.020)"),
         (LEAD, NONE, False, "chance can explain the lead: +0.050 → +0.020 nDCG@10 (−0.030 to +0.070)"),
         (LEAD, NONE, True, "the lead shrinks to what chance can explain: +0.050 → +0.020 nDCG@10 (−0.030 to"),
+        (LEAD, (0.06, -0.03, 0.15), True, "chance can explain the lead: +0.050 → +0.060 nDCG@10 (−0.030 to +0.150)"),
         # An interval below 0 is no absence of a lead, but one of the other.
         (LEAD, (-0.05, -0.09, -0.01), False, "plain is ahead: +0.050 → −0.050 nDCG@10 (−0.090 to −0.010)"),
         (NONE, LEAD, True, "good leads by more than chance: +0.020 → +0.050 nDCG@10 (+0.010 to +0.090)"),

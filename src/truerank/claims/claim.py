@@ -517,5 +517,6 @@ def became(claim: Claim, before: ClaimEstimate, after: ClaimEstimate, *, moved: 
         what = "the lead falls, and {} differ to show it" if moved else "{} differ to show the lead"
         says = what.format(f"too few {claim.unit}")
     else:
+        moved &= after.value < before.value
         says = "the lead shrinks to what chance can explain" if moved else "chance can explain the lead"
     return f"{says}: {change}{'' if after.effect == 'stands' == before.effect else ends}"

@@ -222,7 +222,8 @@ class _Outcome:
         a, b = self.claim.system, self.claim.baseline
         figure = f"{a} is worse than {b}, not better: {self.scores}."
         figure = self.became if self.fault is not None and self.base.effect == "stands" else figure
-        if doubts := self.doubts:
+        # A condition that leaves the loss as it is makes no doubt of it.
+        if doubts := [one for one in self.doubts if any(row.effect == "stands" for row in one.estimates)]:
             first, *says = doubts[0].exception
             decision = "This test is no reason to prefer either system."
             figure = " ".join((f"As judged, {a} is behind.", *says))
@@ -233,9 +234,8 @@ class _Outcome:
     def not_shown(self) -> ClaimConclusion:
         claim, final, first = self.claim, self.final, self.fault or self.wide
         if not np.nan_to_num(self.repaired.gaps).any():
-            same = (
-                f"{claim.system} and {claim.baseline} score the same on every {claim.unit[:-1]}. Are they one system?"
-            )
+            pair, unit = f"{claim.system} and {claim.baseline}", claim.unit[:-1]
+            same = f"{pair} score the same on every {unit}. Are they one system?"
             return self.cannot(same, f"The difference is 0 on all {final.topics:,d} {claim.unit}.", settles=())
         if self.base.effect == "stands":
             return self.cannot(self.found, self.became, means=(*_may(claim, final), *self.also))

@@ -221,7 +221,7 @@ def collection_answer(
         "collection", found["verdict"], found["why"], "unknown", "", (), found["settle"], "collection", (), facts
     )  # fmt: skip
     if not sources.has("docs"):
-        none = "" if answer.word.startswith("FAULTY") else "No fault was found in the judgments; "
+        none = "" if answer.word.startswith("FAULTY") else "No certain fault was found in the judgments; "
         text = capital(f"{none}the documents were not given.")
         answer = replace(answer, consequence=text, facts={**answer.facts, "without_documents": True})
         answer = replace(answer, settles=answer.settles or "Give `docs`.")
@@ -254,7 +254,7 @@ def _repaired(
             said = " ".join(f"{one.kind.title}: {one.counted}." for one in left)
             return replace(answer, effect=claim.base.effect, consequence="Nothing of it can be repaired.", found=said)
         text = "No certain fault; the page of the audit lists what a person should look at."
-        text = "No fault that the other checks do not tell." if answer.word.startswith("FAULTY") else text
+        text = "The other checks tell its faults." if answer.word.startswith("FAULTY") else text
         unclear = answer.consequence and not answer.word.startswith("FAULTY")
         return answer if unclear else replace(answer, effect=claim.base.effect, consequence=text)
     lost = {

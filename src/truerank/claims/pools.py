@@ -194,8 +194,8 @@ def _traced(claim: Claim, results: JudgedResults, trace: PoolTrace, facts: dict[
     others = listed(trace.pooled) if len(trace.pooled) < 3 else "other systems"
     never = int((trace.rows & ~results.judged).sum())
     theirs = f"{others}'{'s' * (len(trace.pooled) < 3)} first {trace.depth}"
-    found = f"No result of {trace.lacking} outside {theirs} is judged relevant: {never:,d} of {trace.beyond:,d} were "
-    found += f"never judged. That may favour {others}."
+    none = f"Of {trace.lacking}'s first {trace.first} results, none outside {theirs} is judged relevant"
+    found = f"{none}: {never:,d} of {trace.beyond:,d} were never judged. That may favour {others}."
     evidence = f"The pools: those of {listed(trace.pooled)} ({trace.near} relevant near their end, p = {trace.p:.1g})."
     drawn = _completed(results, trace)
     at = claim.estimate(

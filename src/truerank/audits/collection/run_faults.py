@@ -107,7 +107,7 @@ def run_faults(files: Files) -> tuple[RunFault, ...]:
 
 
 def result_counts(run: pl.DataFrame, judged: Collection[str]) -> tuple[int, int, int]:
-    """The smallest, the median and the largest number of results of a judged topic that the run has."""
+    """The smallest, the median and the largest number of results of a judged topic; 0 for one that the run lacks."""
     counts = _counts(TopicLists(run).on(pl.Series([*judged], dtype=pl.String)))["count"].sort().to_list()
     counts = [*[0] * (len({*judged}) - len(counts)), *counts]
     return (counts[0], counts[len(counts) // 2], counts[-1]) if counts else (0, 0, 0)
