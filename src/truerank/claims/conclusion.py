@@ -222,7 +222,6 @@ class _Outcome:
         a, b = self.claim.system, self.claim.baseline
         figure = f"{a} is worse than {b}, not better: {self.scores}."
         figure = self.became if self.fault is not None and self.base.effect == "stands" else figure
-        # A condition that leaves the loss as it is makes no doubt of it.
         if doubts := [one for one in self.doubts if any(row.effect == "stands" for row in one.estimates)]:
             first, *says = doubts[0].exception
             decision = "This test is no reason to prefer either system."
